@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Moves frames between pairs of interfaces (first and second, third and fourth, ...), from receive ring to batched send,
-// and does nothing else: what a switch on packet sockets could reach if its pipeline cost nothing. Ends with its
-// standard input.
+// and does nothing else: what a switch on packet sockets could reach if its pipeline cost nothing. With --super-frames,
+// it moves super-frames uncut. Ends with its standard input.
 #define _GNU_SOURCE
 #include <poll.h>
 #include <stdio.h>
@@ -14,10 +14,15 @@
 #define PORTS_MAX 64
 
 static int forward(packet_ring_t *from, packet_ring_t *to) {
+  static uint8_t large[RING_BATCH][SUPER_FRAME_BYTES];
   struct iovec frames[RING_BATCH];
   struct mmsghdr messages[RING_BATCH];
   uint32_t count = 0;
-  for (; count < RING_BATCH && ring_peek(from, count, &frames[count]); count++) {
+  for (; count < RING_BATCH; count++) {
+    int found = from->has_super_frames ? ring_take(from, count, large[count], &frames[count])
+                                       : ring_peek(from, count, &frames[count]);
+    if (found < 0) return found;
+    if (!found) break;
     messages[count] = (struct mmsghdr){.msg_hdr = {.msg_iov = &frames[count], .msg_iovlen = 1}};
   }
   int result = ring_send(to, messages, count);
@@ -28,13 +33,16 @@ static int forward(packet_ring_t *from, packet_ring_t *to) {
 int main(int argc, char **argv) {
   static packet_ring_t ports[PORTS_MAX];
   static struct pollfd watched[PORTS_MAX + 1];
+  bool super_frames = argc > 1 && strcmp(argv[1], "--super-frames") == 0;
+  argc -= super_frames;
+  argv += super_frames;
   int count = argc - 1;
   if (count < 2 || count > PORTS_MAX || count % 2) {
-    fprintf(stderr, "usage: bare_forwarder INTERFACE INTERFACE [...], an even number of them\n");
+    fprintf(stderr, "usage: bare_forwarder [--super-frames] INTERFACE INTERFACE [...], an even number of them\n");
     return 2;
   }
   for (int i = 0; i < count; i++) {
-    int error = ring_open(&ports[i], argv[i + 1]);
+    int error = ring_open(&ports[i], argv[i + 1], super_frames);
     if (error) {
       fprintf(stderr, "%s: %s\n", argv[i + 1], strerror(-error));
       return 1;

@@ -131,24 +131,32 @@ def _await(is_there: Callable[[], bool], process: subprocess.Popen[bytes], said:
 
 
 @contextmanager
-def bare_forwarder(wires: Wires, cores: set[int]) -> Iterator[Contender]:
+def bare_forwarder(
+    wires: Wires, cores: set[int], *, super_frames: bool = False
+) -> Iterator[Contender]:
     """Run the bare forwarder on new wires."""
     pairs = wires.add(traffic.NUM_PORTS)
-    command = [str(build_forwarder()), *(at_switch for at_switch, _ in pairs)]
+    words = ["--super-frames"] if super_frames else []
+    command = [str(build_forwarder()), *words, *(at_switch for at_switch, _ in pairs)]
     with ExitStack() as stack:
         process, said = stack.enter_context(_running(wires, "bare forwarder", command, cores))
         _await(lambda: "ready" in said(), process, said)
-        load = wires.at_load(lambda: LoadGenerator([at_load for _, at_load in pairs]))
+        at_load = [name for _, name in pairs]
+        load = wires.at_load(lambda: LoadGenerator(at_load, super_frames=super_frames))
         stack.callback(load.close)
-        yield Contender("bare", process.pid, load)
+        yield Contender("bare-super" if super_frames else "bare", process.pid, load)
 
 
 @contextmanager
 def switch(
     name: str, wires: Wires, cores: set[int], artefacts: p4src.Artefacts, fill: Setup
 ) -> Iterator[Contender]:
-    """Run softswitch or BMv2 on new wires; P4Runtime sets its program and tables."""
-    if name == "softswitch":
+    """Run softswitch, also with super-frames, or BMv2; P4Runtime sets its program and tables.
+
+    The switch named `softswitch-super` gets and gives super-frames, the others single frames.
+    """
+    super_frames = name == "softswitch-super"
+    if name != "bmv2":
         compile_program(
             artefacts.json
         )  # fills the cache: a P4Runtime client would not wait for the compiler
@@ -157,7 +165,8 @@ def switch(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         address = f"unix:{folder / 'grpc'}"
-        command = _softswitch(ports, address) if name == "softswitch" else _bmv2(ports, address)
+        command = _bmv2(ports, address) if name == "bmv2" else _softswitch(ports, address)
+        command += ["--frame-by-frame"] if name == "softswitch" else []
         process, said = stack.enter_context(_running(wires, name, command, cores))
         _await((folder / "grpc").exists, process, said)
         control = P4RuntimeControl(artefacts, address, said)
@@ -165,7 +174,8 @@ def switch(
             fill(control)
         finally:
             control.close()
-        load = wires.at_load(lambda: LoadGenerator([at_load for _, at_load in pairs]))
+        at_load = [name for _, name in pairs]
+        load = wires.at_load(lambda: LoadGenerator(at_load, super_frames=super_frames))
         stack.callback(load.close)
         yield Contender(name, process.pid, load)
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks.packet_rate.traffic import TrafficPattern
 from switchfold.softswitch.compilation.compiler import default_cache_dir, find_compiler
+from switchfold.softswitch.compilation.runtime_library import RUNTIME
 
 SOURCES = Path(__file__).parent
 FLAGS = ("-std=c11", "-O2", "-march=native", "-Wall", "-Wextra")
@@ -69,8 +70,13 @@ def build(source: str, output: str, *flags: str) -> Path:
     """Compile one of this folder's C files into the cache of softswitch; return the path."""
     command = [*find_compiler(), *FLAGS, *flags]
     digest = hashlib.sha256(repr(command).encode())
-    for name in (source, "packet_ring.h"):
-        digest.update((SOURCES / name).read_bytes())
+    headers = ("offload.c", "offload.h", "layers.h", "internet_checksum.h")
+    for path in (
+        SOURCES / source,
+        SOURCES / "packet_ring.h",
+        *(RUNTIME / each for each in headers),
+    ):
+        digest.update(path.read_bytes())
     built = default_cache_dir() / f"{output}-{digest.hexdigest()[:20]}"
     if not built.exists():
         built.parent.mkdir(parents=True, exist_ok=True)
@@ -88,17 +94,18 @@ def build_forwarder() -> Path:
 class LoadGenerator:
     """Packet sockets on interfaces of the calling thread's network namespace."""
 
-    def __init__(self, interfaces: Sequence[str]) -> None:
-        library = ctypes.CDLL(str(build("packet_load.c", "packet_load", "-shared", "-fPIC")))
+    def __init__(self, interfaces: Sequence[str], *, super_frames: bool = False) -> None:
+        flags = ("-shared", "-fPIC", f"-I{RUNTIME}", str(RUNTIME / "offload.c"))
+        library = ctypes.CDLL(str(build("packet_load.c", "packet_load", *flags)))
         library.load_open.restype = c_void_p
-        library.load_open.argtypes = [POINTER(c_char_p), c_uint32, POINTER(c_int)]
+        library.load_open.argtypes = [POINTER(c_char_p), c_uint32, c_int, POINTER(c_int)]
         library.load_close.argtypes = [c_void_p]
         library.load_close.restype = None
         library.load_run.argtypes = [c_void_p, POINTER(_Shape), c_uint64, c_int, POINTER(_Result)]
         self._library = library
         names = (c_char_p * len(interfaces))(*(name.encode() for name in interfaces))
         error = c_int()
-        self._load = library.load_open(names, len(interfaces), byref(error))
+        self._load = library.load_open(names, len(interfaces), int(super_frames), byref(error))
         if not self._load:
             raise OSError(-error.value, os.strerror(-error.value), ", ".join(interfaces))
 

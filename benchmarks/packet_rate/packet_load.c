@@ -10,10 +10,18 @@
 #include <string.h>
 #include <time.h>
 
+#include "internet_checksum.h"
+#include "layers.h"
+#include "offload.h"
 #include "packet_ring.h"
 
 #define PORTS_MAX 16
 #define IDLE_SPINS 2000
+#define IDENTIFICATION_AT (ETH_HLEN + 4)
+#define IPV4_CHECKSUM_AT (ETH_HLEN + 10)
+#define UDP_AT (ETH_HLEN + IPV4_BYTES)
+#define HEADERS_BYTES (UDP_AT + UDP_BYTES)
+#define SUPER_FRAME_MAX 64u // frames in one
 
 // Frames consist of a head of its own for each slot and port, and a tail that slots share (slot % tails). Offsets are
 // in the head: of the slot's index and round, 32 bits each, big-endian, of the UDP checksum, 0 if there is none, and of a
@@ -39,7 +47,14 @@ typedef struct {
   packet_ring_t rings[PORTS_MAX];
   uint32_t ports;
   uint32_t round;
+  bool has_super_frames;
+  uint8_t large[SUPER_FRAME_BYTES];
 } load_t;
+
+typedef struct {
+  struct virtio_net_hdr offload;
+  uint8_t head[HEADERS_BYTES];
+} super_frame_t;
 
 typedef struct {
   uint32_t *ready, *next; // slots to send, slots whose last answer has come
@@ -85,8 +100,9 @@ static const uint8_t *tail_of(const load_shape_t *shape, const uint8_t *bodies, 
   return bodies + place(shape, slot % shape->tails, port) * shape->tail_bytes;
 }
 
+// is_cut: of a super-frame, whose cut numbers the packets.
 static bool is_expected(const load_shape_t *shape, const struct iovec *frame, uint32_t port, const uint32_t *rounds,
-                        uint32_t *slot) {
+                        bool is_cut, uint32_t *slot) {
   const uint8_t *data = frame->iov_base;
   if (frame->iov_len != shape->head_bytes + shape->tail_bytes) return false;
   *slot = read32(data + shape->slot_offset);
@@ -95,6 +111,11 @@ static bool is_expected(const load_shape_t *shape, const struct iovec *frame, ui
   uint8_t head[256];
   memcpy(head, shape->answer_heads + place(shape, *slot, port) * shape->head_bytes, shape->head_bytes);
   write32(head + shape->round_offset, round);
+  if (is_cut) {
+    memcpy(head + IDENTIFICATION_AT, data + IDENTIFICATION_AT, 2);
+    memcpy(head + IPV4_CHECKSUM_AT, data + IPV4_CHECKSUM_AT, 2);
+    if (ones_sum(data + ETH_HLEN, IPV4_BYTES) != 0xffff) return false;
+  }
   uint8_t any = shape->any_offset ? data[shape->any_offset] : 0;
   if (shape->any_offset) head[shape->any_offset] = any;
   if (shape->checksum_offset) {
@@ -106,6 +127,55 @@ static bool is_expected(const load_shape_t *shape, const struct iovec *frame, ui
   }
   return memcmp(data, head, shape->head_bytes) == 0 &&
          memcmp(data + shape->head_bytes, tail_of(shape, shape->answer_bodies, *slot, port), shape->tail_bytes) == 0;
+}
+
+// Headers of a super-frame of `count` frames with these headers; the kernel or the receiver cuts it.
+static void head_super_frame(const uint8_t *head, uint32_t frame_bytes, uint32_t count, super_frame_t *out) {
+  uint32_t payload = frame_bytes - HEADERS_BYTES, udp_bytes = UDP_BYTES + count * payload;
+  memcpy(out->head, head, HEADERS_BYTES);
+  uint8_t *ip = out->head + ETH_HLEN, *udp = out->head + UDP_AT;
+  store16(ip + 2, IPV4_BYTES + udp_bytes);
+  store16(ip + 10, 0);
+  store16(ip + 10, (uint16_t)~ones_sum(ip, IPV4_BYTES));
+  store16(udp + 4, udp_bytes);
+  store16(udp + UDP_CHECKSUM_AT, ones_fold((uint64_t)ones_sum(ip + 12, 8) + IPPROTO_UDP + udp_bytes));
+  out->offload = (struct virtio_net_hdr){.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
+                                         .hdr_len = HEADERS_BYTES, .gso_size = (uint16_t)payload,
+                                         .csum_start = UDP_AT, .csum_offset = UDP_CHECKSUM_AT};
+  if (count == 1) out->offload.gso_type = VIRTIO_NET_HDR_GSO_NONE;
+}
+
+// One round's frames of these slots that enter by one port, in super-frames.
+static int send_joined(load_t *load, const load_shape_t *shape, uint32_t port, const work_t *work, uint32_t count,
+                       uint64_t *sent) {
+  uint32_t frame_bytes = shape->head_bytes + shape->tail_bytes, used = 0;
+  uint32_t most = (IP_BYTES_MAX - IPV4_BYTES - UDP_BYTES) / (frame_bytes - HEADERS_BYTES);
+  if (most > SUPER_FRAME_MAX) most = SUPER_FRAME_MAX;
+  super_frame_t frame;
+  struct iovec vectors[2 + 2 * SUPER_FRAME_MAX];
+  vectors[0] = (struct iovec){&frame.offload, sizeof frame.offload};
+  vectors[1] = (struct iovec){frame.head, HEADERS_BYTES};
+  const uint8_t *first = NULL;
+  for (uint32_t i = 0; i <= count; i++) {
+    if (used == most || (i == count && used)) {
+      head_super_frame(first, frame_bytes, used, &frame);
+      struct mmsghdr message = {.msg_hdr = {.msg_iov = vectors, .msg_iovlen = 2 + 2 * used}};
+      int result = ring_send(&load->rings[port], &message, 1);
+      if (result < 0) return result;
+      *sent += used;
+      used = 0;
+    }
+    uint32_t slot = i < count ? work->ready[i] : 0;
+    if (i == count || !(shape->sends[slot] >> port & 1)) continue;
+    uint8_t *head = shape->heads + place(shape, slot, port) * shape->head_bytes;
+    write32(head + shape->round_offset, work->rounds[slot]);
+    if (used == 0) first = head;
+    const uint8_t *tail = tail_of(shape, shape->bodies, slot, port);
+    vectors[2 + 2 * used] = (struct iovec){head + HEADERS_BYTES, shape->head_bytes - HEADERS_BYTES};
+    vectors[3 + 2 * used] = (struct iovec){(void *)tail, shape->tail_bytes};
+    used++;
+  }
+  return 0;
 }
 
 // One round's frames of these slots that enter by one port.
@@ -138,26 +208,67 @@ static int send_port(load_t *load, const load_shape_t *shape, uint32_t port, con
   return 0;
 }
 
-// Takes what a port has brought; slots whose last answer it was are appended to ready.
+// Takes one frame; if it is its slot's last answer, the slot is appended to ready. 0 or LOAD_WRONG.
+static int take_frame(const load_shape_t *shape, const struct iovec *frame, uint32_t port, bool is_cut,
+                      const work_t *work, uint32_t *ready_count, load_result_t *out) {
+  uint32_t slot;
+  if (!is_expected(shape, frame, port, work->rounds, is_cut, &slot) || !(work->waiting[slot] >> port & 1)) { // or twice
+    out->wrong_port = port;
+    out->wrong_bytes = (uint32_t)(frame->iov_len < sizeof out->wrong ? frame->iov_len : sizeof out->wrong);
+    memcpy(out->wrong, frame->iov_base, out->wrong_bytes);
+    return LOAD_WRONG;
+  }
+  work->waiting[slot] &= ~(UINT64_C(1) << port);
+  if (!work->waiting[slot]) work->next[(*ready_count)++] = slot;
+  out->received++;
+  return 0;
+}
+
+// Takes the frames of a super-frame, or the one frame, behind a virtio_net_hdr. Returns how many, or an error.
+static int take_cut(const load_shape_t *shape, const struct iovec *whole, uint32_t port, const work_t *work,
+                    uint32_t *ready_count, load_result_t *out) {
+  struct virtio_net_hdr offload;
+  segments_t segments;
+  memcpy(&offload, whole->iov_base, sizeof offload);
+  struct iovec frame = {(uint8_t *)whole->iov_base + sizeof offload, whole->iov_len - sizeof offload};
+  if (offload.gso_type == VIRTIO_NET_HDR_GSO_NONE) {
+    offload_checksum(&offload, frame.iov_base, (uint32_t)frame.iov_len);
+    int result = take_frame(shape, &frame, port, false, work, ready_count, out);
+    return result < 0 ? result : 1;
+  }
+  int count = 0;
+  if (!segments_begin(&segments, &offload, frame.iov_base, (uint32_t)frame.iov_len)) return LOAD_WRONG;
+  for (; segments.next < segments.bytes; count++) {
+    uint8_t *data;
+    frame.iov_len = segments_cut(&segments, &data);
+    frame.iov_base = data;
+    int result = take_frame(shape, &frame, port, true, work, ready_count, out);
+    if (result < 0) return result;
+  }
+  return count;
+}
+
+// Takes what a port has brought, at least a batch; slots whose last answer it was are appended to ready.
 static int receive_port(load_t *load, const load_shape_t *shape, uint32_t port, const work_t *work,
                         uint32_t *ready_count, load_result_t *out) {
   packet_ring_t *ring = &load->rings[port];
   struct iovec frame;
-  uint32_t count = 0;
-  for (; count < RING_BATCH && ring_peek(ring, count, &frame); count++) {
-    uint32_t slot;
-    if (!is_expected(shape, &frame, port, work->rounds, &slot) || !(work->waiting[slot] >> port & 1)) { // or twice
-      out->wrong_port = port;
-      out->wrong_bytes = (uint32_t)(frame.iov_len < sizeof out->wrong ? frame.iov_len : sizeof out->wrong);
-      memcpy(out->wrong, frame.iov_base, out->wrong_bytes);
-      return LOAD_WRONG;
+  uint32_t slots = 0;
+  int count = 0;
+  for (; count < (int)RING_BATCH; slots++) {
+    int found = load->has_super_frames ? ring_take(ring, slots, load->large, &frame) : ring_peek(ring, slots, &frame);
+    if (found == 0) break;
+    if (found > 0 && load->has_super_frames) {
+      found = take_cut(shape, &frame, port, work, ready_count, out);
+    } else if (found > 0) {
+      int result = take_frame(shape, &frame, port, false, work, ready_count, out);
+      if (result < 0) found = result;
     }
-    work->waiting[slot] &= ~(UINT64_C(1) << port);
-    if (!work->waiting[slot]) work->next[(*ready_count)++] = slot;
+    if (found < 0) return found;
+    count += found;
   }
-  ring_release(ring, count);
-  out->received += count;
-  return (int)count;
+  ring_release(ring, slots);
+  return count;
 }
 
 static int wait_for_frames(load_t *load, int timeout_ms) {
@@ -183,7 +294,8 @@ static int exchange(load_t *load, const load_shape_t *shape, work_t *work, uint6
       work->waiting[work->ready[i]] = shape->answers[work->ready[i]];
     }
     for (uint32_t port = 0; port < load->ports && ready_count; port++) {
-      int result = send_port(load, shape, port, work, ready_count, &out->sent);
+      int result = load->has_super_frames ? send_joined(load, shape, port, work, ready_count, &out->sent)
+                                          : send_port(load, shape, port, work, ready_count, &out->sent);
       if (result < 0) return result;
     }
     busy += ready_count;
@@ -211,11 +323,12 @@ static int exchange(load_t *load, const load_shape_t *shape, work_t *work, uint6
   return 0;
 }
 
-load_t *load_open(const char *const *interfaces, uint32_t ports, int *error) {
+load_t *load_open(const char *const *interfaces, uint32_t ports, int super_frames, int *error) {
   load_t *load = calloc(1, sizeof *load);
   *error = load && ports <= PORTS_MAX ? 0 : -ENOMEM;
+  if (load) load->has_super_frames = super_frames;
   for (uint32_t port = 0; !*error && port < ports; port++) {
-    *error = ring_open(&load->rings[port], interfaces[port]);
+    *error = ring_open(&load->rings[port], interfaces[port], super_frames);
     load->ports += *error == 0;
   }
   if (!*error) return load;

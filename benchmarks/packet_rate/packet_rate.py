@@ -88,12 +88,16 @@ def measure_veth(name: str, options: argparse.Namespace, between: Wires) -> dict
     slow = make_traffic(name, BMV2_FRAMES_IN_FLIGHT)
     with ExitStack() as stack:
         running: list[tuple[contenders.Contender, traffic.TrafficPattern]] = []
-        bare = stack.enter_context(contenders.bare_forwarder(between, {SWITCH_CORE}))
-        running.append((bare, traffic.unchanged(fast)))
-        for switch in ("softswitch", "bmv2"):
+        has_super_frames = fast.checksum_offset != 0  # only packets with checksums are joined
+        for super_frames in (False, True) if has_super_frames else (False,):
+            started = contenders.bare_forwarder(between, {SWITCH_CORE}, super_frames=super_frames)
+            running.append((stack.enter_context(started), traffic.unchanged(fast)))
+        for switch in ("softswitch", "softswitch-super", "bmv2"):
             if switch == "bmv2" and not options.has_bmv2:
                 continue
-            is_fast = switch == "softswitch"
+            if switch == "softswitch-super" and not has_super_frames:
+                continue
+            is_fast = switch != "bmv2"
             of = fast if is_fast else slow
             # BMv2 may use all cores, because it has several threads.
             cores = {SWITCH_CORE} if is_fast else set(range(options.cores))

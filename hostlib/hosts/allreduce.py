@@ -26,7 +26,6 @@ from ..peers import PeerAddress, PeerServer
 from ..peers.connection import Connection
 from ..peers.event_loop import Timer
 from ..peers.frames import Greeting, LostFrame, Purpose
-from ..peers.heartbeat import Heartbeat
 from ..slots.wire import Operation
 from .channel import Channel, InboundLink
 from .cost import Algorithm, LinkCosts
@@ -41,7 +40,7 @@ SILENCE_S = 3.0
 DEFAULT_COSTS = LinkCosts()
 CLOSE_S = 5.0
 """Longest wait until the peer thread has closed a host allreduce."""
-_STANDING_S = 0.5
+_LOOK_S = 0.5
 _PURPOSES = {
     Operation.AGGREGATE_ADD: Purpose.REDUCE_ADD,
     Operation.AGGREGATE_MAX: Purpose.REDUCE_MAX,
@@ -68,8 +67,8 @@ class HostAllreduce:
 
     `on_failure` is called at most once, in that thread. After it, no callback of a reduction comes,
     and only `close` makes sense. A dead member is named at once if its host reports it, otherwise
-    within SILENCE_S, two heartbeats and 1 s. A member whose process does not run, but whose host
-    answers, is waited for.
+    within SILENCE_S, two looks at its connections and 1 s. A member whose process does not run, but
+    whose host answers, is waited for.
     """
 
     def __init__(
@@ -108,6 +107,7 @@ class HostAllreduce:
         self._missed: set[int] = set()  # positions of members that left too early
         self._checks: dict[int, LifeSign] = {}  # positions
         self._called_s: dict[int, float] = {}  # when to call a silent member again, by position
+        self._looked_s = self.standing.moved_s
         self._timer: Timer | None = None
         self._plain: set[int] = set()  # upper halves of tags
         server.loop.post(self._open)
@@ -194,14 +194,13 @@ class HostAllreduce:
         self._server.add_view(self.generation, self)
         if self.num_members == 1:
             return
+        self._look()
         add = self._channels[Purpose.REDUCE_ADD]
         successor = (self.position + 1) % self.num_members
         try:
             add.link(successor)
         except PeerError as error:
             self.suspect(successor, error, has_left=True, is_missed=True)
-            return
-        self._note_standing()
 
     def _close(self) -> None:
         is_idle = all(channel.is_idle for channel in self._channels.values())
@@ -235,7 +234,7 @@ class HostAllreduce:
             self._job, self.generation, self._worker_id, member.worker_id, channel.purpose
         )
         call = self._server.call((member.peer_address, member.peer_port), greeting)
-        return OutboundLink(channel, position, self._server.loop, call, silence_s=self._silence_s)
+        return OutboundLink(channel, position, self._server.loop, call)
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
         """Take over a member's connection."""
@@ -248,12 +247,6 @@ class HostAllreduce:
         if position in channel.inbound:
             raise PeerRefusedError(f"worker {greeting.sender} has such a connection already")
         channel.inbound[position] = InboundLink(channel, position, connection)
-        Heartbeat(
-            self._server.loop,
-            connection,
-            silence_s=self._silence_s,
-            on_silence=lambda silent_s: self.on_silence(position, silent_s),
-        )
 
     def check_members(self) -> bool:
         """Return whether all members are there to start a reduction; fail if one has left."""
@@ -268,9 +261,8 @@ class HostAllreduce:
         """A member's connection is gone: find out whether the member is."""
         self._on_broken(position, error, is_missed=False)
 
-    def on_silence(self, position: int, silent_s: float) -> None:
+    def _call_silent(self, position: int, silent_s: float, now_s: float) -> None:
         """A member's host gives no sign of life: find out whether it accepts a call."""
-        now_s = time.monotonic()
         if now_s >= self._called_s.get(position, now_s):
             # Kernels probe less and less often while a full buffer waits for its process.
             self._called_s[position] = now_s + self._silence_s
@@ -353,18 +345,27 @@ class HostAllreduce:
             channel.stop()
         self._on_failure(error)
 
-    def _note_standing(self) -> None:
-        moved_s = self.standing.moved_s
-        for channel in self._channels.values():
-            for link in (*channel.links.values(), *channel.inbound.values()):
-                if not link.connection.is_closed:
-                    moved_s = max(moved_s, link.connection.moved_s)
-        self.standing = Standing(moved_s=moved_s, awaited=self._awaited())
-        self._timer = self._server.loop.call_later(_STANDING_S, self._note_standing)
+    def _look(self) -> None:
+        """Note the standing, and call members whose hosts are silent.
 
-    def _awaited(self) -> tuple[int, ...]:
-        return tuple(
-            member.worker_id
-            for position, member in enumerate(self.members)
-            if any(channel.awaits(position) for channel in self._channels.values())
-        )
+        One timer for all connections: one for each would wake the thread as often as the values.
+        """
+        now_s = time.monotonic()
+        # A thread that was held up has not read yet what came meanwhile.
+        is_on_time = now_s - self._looked_s < 2 * _LOOK_S
+        self._looked_s = now_s
+        self._timer = self._server.loop.call_later(_LOOK_S, self._look)
+        moved_s = self.standing.moved_s
+        awaited: set[int] = set()
+        for channel in self._channels.values():
+            awaited |= channel.awaited
+            for position, link in (*channel.links.items(), *channel.inbound.items()):
+                connection = link.connection
+                if connection.is_closed:
+                    continue
+                moved_s = max(moved_s, connection.moved_s)
+                silent_s = now_s - connection.alive_s
+                if is_on_time and silent_s > self._silence_s:
+                    self._call_silent(position, silent_s, now_s)
+        worker_ids = tuple(self.members[position].worker_id for position in sorted(awaited))
+        self.standing = Standing(moved_s=moved_s, awaited=worker_ids)

@@ -67,13 +67,14 @@ class Channel:
         self._queue.clear()
         self._active = self._schedule = None
 
-    def awaits(self, position: int) -> bool:
-        """Return whether values are due from this member."""
-        return self._schedule is not None and self._schedule.awaits(position)
+    @property
+    def awaited(self) -> set[int]:
+        """Positions of the members whose values are due here."""
+        return set() if self._schedule is None else self._schedule.awaited
 
     def misses(self, position: int) -> bool:
         """Return whether values are due from this member, which has no connection to here."""
-        if not self.awaits(position):
+        if position not in self.awaited:
             return False
         inbound = self.inbound.get(position)
         return inbound is None or inbound.connection.is_closed
@@ -195,10 +196,6 @@ class Channel:
     def on_link_broken(self, position: int, error: PeerError, *, was_drained: bool) -> None:
         """Tell the host allreduce; `was_drained`: all that was sent had left."""
         self._owner.on_link_broken(position, error, was_drained=was_drained)
-
-    def on_silence(self, position: int, silent_s: float) -> None:
-        """Tell the host allreduce that a member's host gives no sign of life."""
-        self._owner.on_silence(position, silent_s)
 
     def on_member_reported_lost(self, worker_id: int) -> None:
         """Tell the host allreduce that another member lost this one."""

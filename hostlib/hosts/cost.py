@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The choice of an algorithm for a reduction, by costs that all members know.
 
-With n members, S bytes, a latency L per message and a time B per byte:
+With n members, S bytes, a latency L per step and a time B per byte:
 
     ring      2 (n - 1) (L + S B / n)       every link carries 2 (n - 1) / n of the bytes
     halving   2 k L + (2 (w - 1) + 2 (n - w)) / w S B    w = 2^k <= n; n not a power of two: one
                                             L more, and at least 2 S B
     doubling  r (L + S B)                   r = log2 n; n not a power of two: floor(log2 n) + 2
 
-Latency counts for few bytes, bandwidth for many. The ring is taken unless another algorithm is
-clearly cheaper: it loads each link of a fabric evenly, and adds while it receives.
+A step sends one segment or more, and each costs processor time M at its sender and its receiver.
+The ring sends the most: its blocks have four segments unless they are small.
+
+Latency and messages count for few bytes, bandwidth for many. The ring is taken unless another
+algorithm is clearly cheaper: it loads each link of a fabric evenly, and adds while it receives.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 from typing import Final
+
+from .values import SEGMENT_VALUES, cut
 
 VALUE_BYTES = 4
 CLEARLY: Final = 0.8
@@ -34,21 +39,24 @@ class Algorithm(enum.Enum):
 
 @dataclass(frozen=True)
 class LinkCosts:
-    """Cost of a message, the same at all members.
+    """Cost of a step and of its messages, the same at all members.
 
     The defaults are for links of 1 Gbit/s. They are not measured: a measurement at the start of a
     view takes as long as a small tensor, and says little about the time after the start.
     """
 
-    latency_ns: int = 300_000
-    """From one worker to another, software included."""
+    latency_ns: int = 200_000
+    """From one worker to another, besides the time that the processor takes for the message."""
+    message_ns: int = 100_000
+    """Processor time for one segment at a member that sends one and receives one."""
     megabyte_us: int = 8_400
     """Time of 2^20 bytes."""
 
     def ring_s(self, num_members: int, num_values: int) -> float:
         """Return the seconds that the ring needs."""
-        share = 1 / num_members
-        return self._time_s(2 * (num_members - 1), 2 * (num_members - 1) * share, num_values)
+        steps = 2 * (num_members - 1)
+        messages = steps * len(cut(0, -(-num_values // num_members)))
+        return self._time_s(steps, messages, steps / num_members, num_values)
 
     def halving_s(self, num_members: int, num_values: int) -> float:
         """Return the seconds that recursive halving and doubling need."""
@@ -56,14 +64,15 @@ class LinkCosts:
         width = 1 << bits
         outsiders = num_members - width
         times = 2 * (width - 1 + outsiders) / width
+        messages = 2 * sum(-(-(num_values >> bit) // SEGMENT_VALUES) for bit in range(1, bits + 1))
         if outsiders:
-            return self._time_s(2 * bits + 1, max(2.0, times), num_values)
-        return self._time_s(2 * bits, times, num_values)
+            return self._time_s(2 * bits + 1, messages + 1, max(2.0, times), num_values)
+        return self._time_s(2 * bits, messages, times, num_values)
 
     def doubling_s(self, num_members: int, num_values: int) -> float:
         """Return the seconds that recursive doubling needs."""
         steps = doubling_steps(num_members)
-        return self._time_s(steps, steps, num_values)
+        return self._time_s(steps, steps * len(cut(0, num_values)), steps, num_values)
 
     def choose(self, num_members: int, num_values: int) -> Algorithm:
         """Return the cheapest algorithm, or the ring if it costs little more."""
@@ -73,10 +82,11 @@ class LinkCosts:
             return Algorithm.RING
         return Algorithm.DOUBLING if doubling_s <= halving_s else Algorithm.HALVING
 
-    def _time_s(self, num_messages: float, times: float, num_values: int) -> float:
-        """Return the seconds of so many messages that together carry the values so many times."""
+    def _time_s(self, steps: int, messages: int, times: float, num_values: int) -> float:
+        """Return the seconds of so many steps that together carry the values so many times."""
         megabytes = times * num_values * VALUE_BYTES / 2**20
-        return num_messages * self.latency_ns * 1e-9 + megabytes * self.megabyte_us * 1e-6
+        software_ns = steps * self.latency_ns + messages * self.message_ns
+        return software_ns * 1e-9 + megabytes * self.megabyte_us * 1e-6
 
 
 def doubling_steps(num_members: int) -> int:

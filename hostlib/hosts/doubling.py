@@ -86,13 +86,15 @@ class DoublingSchedule:
         """Whether every segment has its final sums."""
         return not self._num_open
 
-    def awaits(self, sender: int) -> bool:
-        """Return whether any segment still needs this member's message."""
-        return any(
-            move.is_receiving and move.partner == sender and move.step not in segment.arrived
+    @property
+    def awaited(self) -> set[int]:
+        """Positions of the members whose messages any segment still needs."""
+        return {
+            move.partner
             for segment in self._segments.values()
             for move in self._moves[segment.place :]
-        )
+            if move.is_receiving and move.step not in segment.arrived
+        }
 
     def target(self, sender: int, frame: ValuesFrame) -> memoryview:
         """Return new memory, as partners may be a step ahead."""

@@ -115,9 +115,10 @@ class HalvingSchedule:
         """Whether all values are final here."""
         return not self._due
 
-    def awaits(self, sender: int) -> bool:
-        """Return whether values are still due from this member."""
-        return any(each == sender for _, each, _ in self._due)
+    @property
+    def awaited(self) -> set[int]:
+        """Positions of the members whose values are still due."""
+        return {sender for _, sender, _ in self._due}
 
     def target(self, sender: int, frame: ValuesFrame) -> memoryview:
         """Return scratch for partial sums; final sums go to their place at once."""

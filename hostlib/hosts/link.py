@@ -12,7 +12,6 @@ from ..peers.connection import Connection
 from ..peers.event_loop import EventLoop
 from ..peers.frames import Frame, FrameKind, LostFrame, Packable
 from ..peers.handshake import ClientHandshake, PeerCall
-from ..peers.heartbeat import Heartbeat
 
 if TYPE_CHECKING:
     from .channel import Channel
@@ -22,27 +21,12 @@ if TYPE_CHECKING:
 class OutboundLink:
     """Connects at once; frames wait here until the other member's welcome."""
 
-    def __init__(
-        self,
-        channel: Channel,
-        position: int,
-        loop: EventLoop,
-        call: PeerCall,
-        *,
-        silence_s: float,
-    ) -> None:
+    def __init__(self, channel: Channel, position: int, loop: EventLoop, call: PeerCall) -> None:
         self._channel = channel
         self._position = position
         self._handshake = ClientHandshake(call)
         self._waiting: deque[tuple[Packable, memoryview | None]] = deque()
         self.connection = call.connect(loop, self)
-        self._heartbeat = Heartbeat(
-            loop,
-            self.connection,
-            is_sending=False,
-            silence_s=silence_s,
-            on_silence=lambda silent_s: channel.on_silence(position, silent_s),
-        )
 
     @property
     def is_drained(self) -> bool:
@@ -68,7 +52,6 @@ class OutboundLink:
         if not self._handshake.take(connection, frame, payload):
             self._channel.on_member_reported_lost(LostFrame.unpack(frame).worker_id)
         elif frame.kind is FrameKind.WELCOME:
-            self._heartbeat.is_sending = True
             while self._waiting:
                 connection.send(*self._waiting.popleft())
             self.on_drained(connection)

@@ -70,8 +70,9 @@ class ReductionSchedule(Protocol):
         """Take the values that are in their memory now."""
         ...
 
-    def awaits(self, sender: int) -> bool:
-        """Return whether values are still due from this member."""
+    @property
+    def awaited(self) -> set[int]:
+        """Positions of the members whose values are still due."""
         ...
 
     @property

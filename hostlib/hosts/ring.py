@@ -66,9 +66,10 @@ class RingSchedule:
         """Whether every segment is final."""
         return not self._due
 
-    def awaits(self, sender: int) -> bool:
-        """Return whether segments are still due from the predecessor."""
-        return sender == self._predecessor and bool(self._due)
+    @property
+    def awaited(self) -> set[int]:
+        """The predecessor, while segments are still due."""
+        return {self._predecessor} if self._due else set()
 
     def target(self, sender: int, frame: ValuesFrame) -> memoryview:
         """Return scratch for partial sums; final sums go to their place at once."""

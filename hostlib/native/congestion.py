@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 from typing import final
 
-from .library import Congestion, library
+from .library import CongestionStruct, library
 
 
 def tolerated_loss(num_workers: int) -> float:
@@ -27,7 +27,7 @@ class CongestionWindow:
         A loss leaves at least `floor` chunks. But losses beyond the part `tolerated` of the results
         count like marks.
         """
-        self._state: Congestion = library.congestion_new(
+        self._state: CongestionStruct = library.congestion_new(
             initial, minimum, maximum, floor, tolerated
         )
         self._at = ctypes.byref(self._state)

@@ -11,7 +11,7 @@ import ctypes
 from ctypes import (
     POINTER,
     c_bool,
-    c_char_p,
+    c_char,
     c_double,
     c_int,
     c_uint,
@@ -32,13 +32,13 @@ LAYERS_BYTES: Final = 42
 """Of Ethernet, IPv4 and UDP, in front of a datagram in a frame; as in frames.h."""
 
 
-class Endpoint(ctypes.Structure):
+class EndpointStruct(ctypes.Structure):
     """`endpoint_t` of frames.h."""
 
     _fields_ = (("mac", c_uint8 * 6), ("address", c_uint8 * 4), ("udp_port", c_uint16))
 
 
-class Frames(ctypes.Structure):
+class FramesStruct(ctypes.Structure):
     """`frames_t` of frames.h."""
 
     _fields_ = (
@@ -49,7 +49,13 @@ class Frames(ctypes.Structure):
     )
 
 
-class SocketCounters(ctypes.Structure):
+class PacketLinkStruct(ctypes.Structure):
+    """`packet_link_t` of socket_transport.h."""
+
+    _fields_ = (("interface", c_char * 16), ("has_offload_header", c_bool), ("join", c_uint32))
+
+
+class SocketCountersStruct(ctypes.Structure):
     """`socket_counters_t` of socket_transport.h."""
 
     _fields_ = (
@@ -63,7 +69,7 @@ class SocketCounters(ctypes.Structure):
     )
 
 
-class Rtt(ctypes.Structure):
+class RttStruct(ctypes.Structure):
     """`rtt_t` of rtt.h."""
 
     _fields_ = (
@@ -78,7 +84,7 @@ class Rtt(ctypes.Structure):
     )
 
 
-class Congestion(ctypes.Structure):
+class CongestionStruct(ctypes.Structure):
     """`congestion_t` of congestion.h."""
 
     _fields_ = (
@@ -94,7 +100,7 @@ class Congestion(ctypes.Structure):
     )
 
 
-class Source(ctypes.Structure):
+class SourceStruct(ctypes.Structure):
     """`source_t` of source.h."""
 
     _fields_ = (
@@ -124,7 +130,7 @@ class Source(ctypes.Structure):
     )
 
 
-class StreamOptions(ctypes.Structure):
+class StreamOptionsStruct(ctypes.Structure):
     """`stream_options_t` of stream.h."""
 
     _fields_ = (
@@ -144,7 +150,7 @@ class StreamOptions(ctypes.Structure):
     )
 
 
-class StreamCounters(ctypes.Structure):
+class StreamCountersStruct(ctypes.Structure):
     """`stream_counters_t` of stream.h, in packets."""
 
     _fields_ = tuple(
@@ -162,11 +168,11 @@ class StreamCounters(ctypes.Structure):
     )
 
 
-class StreamState(ctypes.Structure):
+class StreamStateStruct(ctypes.Structure):
     """`stream_state_t` of stream.h."""
 
     _fields_ = (
-        ("counters", StreamCounters),
+        ("counters", StreamCountersStruct),
         ("round_trip_s", c_double),
         ("queueing_s", c_double),
         ("outstanding", c_uint32),
@@ -174,19 +180,19 @@ class StreamState(ctypes.Structure):
     )
 
 
-class SlotPlace(ctypes.Structure):
+class SlotPlaceStruct(ctypes.Structure):
     """`slot_place_t` of reducer.h."""
 
     _fields_ = (("tree", c_uint32), ("local", c_uint32))
 
 
-class Event(ctypes.Structure):
+class EventStruct(ctypes.Structure):
     """`event_t` of reducer.h."""
 
     _fields_ = (("kind", c_uint32), ("tensor_id", c_uint32), ("bitmap", c_uint32))
 
 
-class Arrivals(ctypes.Structure):
+class ArrivalsStruct(ctypes.Structure):
     """`arrivals_t` of reducer.h."""
 
     _fields_ = (
@@ -194,7 +200,7 @@ class Arrivals(ctypes.Structure):
         ("num_events", c_uint32),
         ("num_others", c_uint32),
         ("result_s", c_double),
-        ("events", Event * BATCH),
+        ("events", EventStruct * BATCH),
         ("others", c_void_p * BATCH),
     )
 
@@ -204,12 +210,12 @@ RECEIVE_ROWS = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint32, c_double)
 
 _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     # name: result, arguments
-    "frames_new": (Frames, POINTER(Endpoint), POINTER(Endpoint), c_uint32),
-    "frame_bytes": (c_uint32, POINTER(Frames)),
-    "frames_wrap_rows": (None, POINTER(Frames), c_void_p, c_uint32, c_void_p),
+    "frames_new": (FramesStruct, POINTER(EndpointStruct), POINTER(EndpointStruct), c_uint32),
+    "frame_bytes": (c_uint32, POINTER(FramesStruct)),
+    "frames_wrap_rows": (None, POINTER(FramesStruct), c_void_p, c_uint32, c_void_p),
     "frames_unwrap_rows": (
         c_uint32,
-        POINTER(Frames),
+        POINTER(FramesStruct),
         c_void_p,
         c_uint32,
         c_void_p,
@@ -219,11 +225,16 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     ),
     "socket_transport_new": (c_void_p, c_int, c_int),
     "socket_transport_free": (None, c_void_p),
-    "socket_transport_open": (c_int, c_void_p, c_uint32, POINTER(Frames)),
-    "socket_transport_open_packets": (c_int, c_void_p, POINTER(Frames), c_char_p, c_int),
+    "socket_transport_open": (c_int, c_void_p, c_uint32, POINTER(FramesStruct)),
+    "socket_transport_open_packets": (
+        None,
+        c_void_p,
+        POINTER(FramesStruct),
+        POINTER(PacketLinkStruct),
+    ),
     "socket_transport_close": (None, c_void_p),
     "socket_transport_base": (c_void_p, c_void_p),
-    "socket_transport_counters": (POINTER(SocketCounters), c_void_p),
+    "socket_transport_counters": (POINTER(SocketCountersStruct), c_void_p),
     "socket_transport_segments": (c_uint32, c_void_p),
     "socket_transport_most_segments": (c_uint32, c_void_p),
     "socket_transport_joins": (c_bool, c_void_p),
@@ -231,24 +242,24 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     "transport_receive_rows": (c_int, c_void_p, c_void_p, c_uint32, c_uint32, c_double),
     "callback_transport_new": (c_void_p, SEND_ROWS, RECEIVE_ROWS, c_uint32),
     "callback_transport_free": (None, c_void_p),
-    "rtt_new": (Rtt, c_double, c_double, c_double),
-    "rtt_queueing_s": (c_double, POINTER(Rtt)),
-    "rtt_steady_s": (c_double, POINTER(Rtt)),
-    "rtt_timeout_s": (c_double, POINTER(Rtt)),
-    "rtt_add_sample": (None, POINTER(Rtt), c_double),
-    "rtt_back_off": (None, POINTER(Rtt)),
+    "rtt_new": (RttStruct, c_double, c_double, c_double),
+    "rtt_queueing_s": (c_double, POINTER(RttStruct)),
+    "rtt_steady_s": (c_double, POINTER(RttStruct)),
+    "rtt_timeout_s": (c_double, POINTER(RttStruct)),
+    "rtt_add_sample": (None, POINTER(RttStruct), c_double),
+    "rtt_back_off": (None, POINTER(RttStruct)),
     "congestion_tolerated": (c_double, c_uint32),
-    "congestion_new": (Congestion, c_uint32, c_uint32, c_uint32, c_uint32, c_double),
-    "congestion_limit": (c_uint32, POINTER(Congestion)),
-    "congestion_on_results": (None, POINTER(Congestion), c_uint32, c_uint32, c_uint32),
-    "congestion_on_loss": (None, POINTER(Congestion), c_uint32, c_uint32),
+    "congestion_new": (CongestionStruct, c_uint32, c_uint32, c_uint32, c_uint32, c_double),
+    "congestion_limit": (c_uint32, POINTER(CongestionStruct)),
+    "congestion_on_results": (None, POINTER(CongestionStruct), c_uint32, c_uint32, c_uint32),
+    "congestion_on_loss": (None, POINTER(CongestionStruct), c_uint32, c_uint32),
     "reducer_new": (
         c_void_p,
         c_void_p,
-        POINTER(StreamOptions),
+        POINTER(StreamOptionsStruct),
         POINTER(c_uint16),
         POINTER(c_uint32),
-        POINTER(SlotPlace),
+        POINTER(SlotPlaceStruct),
         c_uint32,
         c_uint32,
         c_bool,
@@ -256,17 +267,24 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     "reducer_free": (None, c_void_p),
     "reducer_stream": (c_void_p, c_void_p, c_uint32),
     "reducer_refused": (POINTER(c_uint64), c_void_p),
-    "reducer_poll": (c_int, c_void_p, c_double, POINTER(Arrivals)),
+    "reducer_poll": (c_int, c_void_p, c_double, POINTER(ArrivalsStruct)),
     "reducer_interrupt": (None, c_void_p),
     "reducer_send": (c_int, c_void_p, c_double),
-    "reducer_take": (c_int, c_void_p, POINTER(c_void_p), c_uint32, c_double, POINTER(Arrivals)),
+    "reducer_take": (
+        c_int,
+        c_void_p,
+        POINTER(c_void_p),
+        c_uint32,
+        c_double,
+        POINTER(ArrivalsStruct),
+    ),
     "reducer_keep_time": (c_int, c_void_p, c_double),
     "reducer_next_s": (c_double, c_void_p),
-    "stream_enqueue": (None, c_void_p, POINTER(Source)),
-    "stream_abandon": (None, c_void_p, POINTER(Source)),
+    "stream_enqueue": (None, c_void_p, POINTER(SourceStruct)),
+    "stream_abandon": (None, c_void_p, POINTER(SourceStruct)),
     "stream_is_hungry": (c_bool, c_void_p),
     "stream_oldest": (c_void_p, c_void_p),
-    "stream_state": (StreamState, c_void_p),
+    "stream_state": (StreamStateStruct, c_void_p),
 }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 from typing import final
 
-from .library import Rtt, library
+from .library import RttStruct, library
 
 
 @final
@@ -19,7 +19,7 @@ class RoundTripTimer:
     """
 
     def __init__(self, *, initial_s: float, minimum_s: float, maximum_s: float) -> None:
-        self._state: Rtt = library.rtt_new(initial_s, minimum_s, maximum_s)
+        self._state: RttStruct = library.rtt_new(initial_s, minimum_s, maximum_s)
         self._at = ctypes.byref(self._state)
 
     @property

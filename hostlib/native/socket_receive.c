@@ -32,7 +32,7 @@ static void count_refused(socket_counters_t *counters, frame_check_t check) {
 static bool begin_packet(socket_transport_t *transport, const uint8_t *data, uint32_t bytes) {
   super_frame_t frame;
   frame_check_t check;
-  if (transport->has_offload_header) {
+  if (transport->link.has_offload_header) {
     check = super_frame_read(&transport->frames, data, bytes, &frame);
   } else {
     check = frame_check(&transport->frames, data, bytes, false);

@@ -20,7 +20,7 @@ static void stop_joining(socket_transport_t *transport) {
 // The kernel compares packets with the interface's MTU, but no super-frames.
 static bool is_too_long(const socket_transport_t *transport) {
   struct ifreq request = {0};
-  memcpy(request.ifr_name, transport->interface, IFNAMSIZ);
+  memcpy(request.ifr_name, transport->link.interface, IFNAMSIZ);
   return ioctl(transport->fd, SIOCGIFMTU, &request) == 0 &&
          (uint32_t)request.ifr_mtu + ETHERNET_BYTES < frame_bytes(&transport->frames);
 }
@@ -30,7 +30,7 @@ static struct iovec message_head(socket_transport_t *transport, uint32_t index, 
   uint8_t *head = transport->heads[index];
   if (transport->segments > 1) super_head(&transport->frames, count, head);
   else whole_head(&transport->frames, datagram, head);
-  uint32_t skipped = transport->has_offload_header ? 0 : OFFLOAD_BYTES;
+  uint32_t skipped = transport->link.has_offload_header ? 0 : OFFLOAD_BYTES;
   return (struct iovec){head + skipped, HEAD_BYTES - skipped};
 }
 

@@ -6,7 +6,6 @@
 #define SWITCHFOLD_SOCKET_STATE_H
 
 #include <linux/udp.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
@@ -40,9 +39,8 @@ struct socket_transport {
   frames_t frames;
   // Datagrams in one message that is sent: at most what kernel and peer take, 1 if they take no more.
   uint32_t segments, most_segments;
-  bool joins;              // received messages may hold several datagrams
-  bool has_offload_header; // packets: in front of each message
-  char interface[IFNAMSIZ];
+  bool joins;         // received messages may hold several datagrams
+  packet_link_t link; // of packets
   socket_counters_t counters;
   // Messages to send: a head for each message or each frame, and the datagrams where they lie.
   struct mmsghdr out[MAX_DATAGRAMS];

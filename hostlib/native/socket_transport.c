@@ -85,17 +85,14 @@ int socket_transport_open(socket_transport_t *transport, uint32_t datagram_bytes
   return 0;
 }
 
-int socket_transport_open_packets(socket_transport_t *transport, const frames_t *frames, const char *interface,
-                                  join_t join) {
-  if (strlen(interface) >= IFNAMSIZ) return -ENODEV;
-  strcpy(transport->interface, interface);
+void socket_transport_open_packets(socket_transport_t *transport, const frames_t *frames, const packet_link_t *link) {
   transport->frames = *frames;
+  transport->link = *link;
   transport->datagram_bytes = frames->datagram_bytes;
   transport->carried = PACKETS;
-  transport->has_offload_header = transport->joins = join != JOIN_NEVER;
-  transport->most_segments = join == JOIN_NEVER ? 1 : segments_of(frames->datagram_bytes);
-  transport->segments = join == JOIN_ALWAYS ? transport->most_segments : 1;
-  return 0;
+  transport->joins = link->has_offload_header;
+  transport->most_segments = link->join == JOIN_NEVER ? 1 : segments_of(frames->datagram_bytes);
+  transport->segments = link->join == JOIN_ALWAYS ? transport->most_segments : 1;
 }
 
 transport_t *socket_transport_base(socket_transport_t *transport) { return &transport->base; }

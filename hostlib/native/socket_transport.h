@@ -9,6 +9,7 @@
 #ifndef SWITCHFOLD_SOCKET_TRANSPORT_H
 #define SWITCHFOLD_SOCKET_TRANSPORT_H
 
+#include <net/if.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,14 +39,19 @@ int socket_transport_open(socket_transport_t *, uint32_t datagram_bytes, const f
 
 // When a packet socket sends super-frames.
 typedef enum {
-  JOIN_NEVER,     // the kernel does not know PACKET_VNET_HDR
+  JOIN_NEVER,
   JOIN_LIKE_PEER, // after the switch has sent a frame whose checksum it left to others, as it then finishes ours, too
   JOIN_ALWAYS,    // the interface or the kernel cuts them
 } join_t;
 
-// Carry frames over a packet socket, which is bound to an interface of this name. The frames are copied. Returns 0 or
-// -errno.
-int socket_transport_open_packets(socket_transport_t *, const frames_t *frames, const char *interface, join_t join);
+typedef struct {
+  char interface[IFNAMSIZ];
+  bool has_offload_header; // PACKET_VNET_HDR is on
+  uint32_t join;           // a join_t; JOIN_NEVER without the header
+} packet_link_t;
+
+// Carry frames over a packet socket, which is bound to the link's interface. Frames and link are copied.
+void socket_transport_open_packets(socket_transport_t *, const frames_t *frames, const packet_link_t *link);
 
 // Forget the sockets: calls fail with EBADF from now on (any thread).
 void socket_transport_close(socket_transport_t *);

@@ -11,15 +11,16 @@ import socket
 import threading
 import weakref
 from collections import Counter
-from typing import Protocol, final
+from typing import Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..transports.base import Datagrams, Offloads
-from .library import BATCH, RECEIVE_ROWS, SEND_ROWS, Frames, library
+from .library import BATCH, RECEIVE_ROWS, SEND_ROWS, FramesStruct, PacketLinkStruct, library
 
 
+@runtime_checkable
 class NativeTransport(Protocol):
     """What the library's reducer sends and receives by."""
 
@@ -61,20 +62,16 @@ class SocketTransport:
         self._counted: Counter[str] = Counter()
         self._is_closed = False
 
-    def open(self, datagram_bytes: int, frames: Frames | None = None) -> None:
+    def open(self, datagram_bytes: int, frames: FramesStruct | None = None) -> None:
         """Carry datagrams of this size over UDP from now on, inside frames if there are any."""
         self._row_bytes = datagram_bytes
         pointer = None if frames is None else ctypes.byref(frames)
         self.raise_failure(library.socket_transport_open(self._state, datagram_bytes, pointer))
 
-    def open_packets(self, frames: Frames, interface: str, joining: Joining) -> None:
-        """Carry frames over a packet socket that is bound to this interface from now on."""
+    def open_packets(self, frames: FramesStruct, link: PacketLinkStruct) -> None:
+        """Carry frames over a packet socket that is bound to the link's interface from now on."""
         self._row_bytes = frames.datagram_bytes
-        self.raise_failure(
-            library.socket_transport_open_packets(
-                self._state, ctypes.byref(frames), interface.encode(), joining
-            )
-        )
+        library.socket_transport_open_packets(self._state, ctypes.byref(frames), ctypes.byref(link))
 
     def raise_failure(self, number: int) -> None:
         """Raise OSError for a negative result of a call."""

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import final
 
 from ..errors import PeerClosedError
@@ -27,8 +26,7 @@ class Heartbeat:
     receipts: a heartbeat may wait behind a large frame for long where links are full. A process
     that hangs has a living kernel, so it is left to the timeouts of those who use the connection.
 
-    `on_silence` is called at each look during a silence of more than `silence_s`, with its length;
-    by default it closes the connection with PeerClosedError.
+    A silence of more than `silence_s` closes the connection with PeerClosedError.
     """
 
     def __init__(
@@ -36,16 +34,11 @@ class Heartbeat:
         loop: EventLoop,
         connection: Connection,
         *,
-        is_sending: bool = True,
         silence_s: float | None = None,
-        on_silence: Callable[[float], None] | None = None,
     ) -> None:
-        self.is_sending = is_sending
-        """False until the other end expects heartbeats."""
         self._loop = loop
         self._connection = connection
         self._silence_s = SILENCE_S if silence_s is None else silence_s
-        self._on_silence = on_silence or self._close
         self._looked_s = time.monotonic()
         self._timer = loop.call_later(HEARTBEAT_S, self._look)
 
@@ -63,11 +56,8 @@ class Heartbeat:
         self._looked_s = now_s
         self._timer = self._loop.call_later(HEARTBEAT_S, self._look)
         is_idle = connection.is_drained and now_s - connection.sent_s > HEARTBEAT_S / 2
-        if self.is_sending and is_idle:
+        if is_idle:
             connection.send(Frame(FrameKind.HEARTBEAT))
         silent_s = now_s - connection.alive_s
         if is_on_time and silent_s > self._silence_s:
-            self._on_silence(silent_s)
-
-    def _close(self, silent_s: float) -> None:
-        self._connection.close(PeerClosedError(f"silent for {self._silence_s:g} s"))
+            connection.close(PeerClosedError(f"silent for {self._silence_s:g} s"))

@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native.library import Source, StreamState, library
+from ..native.library import SourceStruct, StreamStateStruct, library
 from ..summation.chunks import BLOCK_CHUNKS, ChunkSource, ValueKind
 from .counters import StreamCounters
 
@@ -32,7 +32,7 @@ class _StreamedTensor:
         self._wire = wire = source.wire_values()
         self._withheld = source.withheld
         self.is_ready_made = wire.kind is ValueKind.READY
-        self.native = Source(
+        self.native = SourceStruct(
             tensor_id=source.tensor_id & 0xFFFFFFFF,
             num_chunks=source.num_chunks,
             num_values=source.num_elements,
@@ -82,7 +82,7 @@ class SlotStream:
         self._unfinished: set[int] = set()  # identities of the active sources
 
     @property
-    def _state(self) -> StreamState:
+    def _state(self) -> StreamStateStruct:
         return library.stream_state(self._handle)
 
     @property

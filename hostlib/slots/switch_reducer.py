@@ -21,7 +21,7 @@ from ..engine.reducer import Arrivals, Task
 from ..errors import HostlibError
 from ..native import library as native
 from ..native.library import library
-from ..native.transports import CallbackTransport
+from ..native.transports import CallbackTransport, NativeTransport
 from ..options import SessionOptions
 from ..transports.base import Transport
 from .slot_map import SlotMap
@@ -75,11 +75,13 @@ class SwitchReducer:
         self._counters = counters
         self._counted = [0] * len(_REFUSALS)
         self._datagram_bytes = datagram_bytes(view.values_per_packet)
-        self._carrier = transport
-        if not hasattr(transport, "handle"):
-            self._carrier = CallbackTransport(transport, self._datagram_bytes)
+        self._carrier: NativeTransport = (
+            transport
+            if isinstance(transport, NativeTransport)
+            else CallbackTransport(transport, self._datagram_bytes)
+        )
         self._reducer = self._open(options)
-        self._arrivals = native.Arrivals()
+        self._arrivals = native.ArrivalsStruct()
         self.exponents = SlotStream(library.reducer_stream(self._reducer, _EXPONENTS))
         self.values = SlotStream(library.reducer_stream(self._reducer, _VALUES))
         self._streams = (self.exponents, self.values)
@@ -92,7 +94,7 @@ class SwitchReducer:
         view = self.view
         deadline_s = view.straggler.deadline_s
         slots = SlotMap(view.trees)
-        settings = native.StreamOptions(
+        settings = native.StreamOptionsStruct(
             generation=view.generation,
             worker_bitmap=view.worker_bitmap,
             child_id=view.child_id,
@@ -116,7 +118,7 @@ class SwitchReducer:
             ctypes.byref(settings),
             ids,
             sizes,
-            places.ctypes.data_as(ctypes.POINTER(native.SlotPlace)),
+            places.ctypes.data_as(ctypes.POINTER(native.SlotPlaceStruct)),
             view.slot_count,
             split_slots(view.slot_count)[0],
             view.can_multicast,
@@ -142,7 +144,7 @@ class SwitchReducer:
             stream.note_progress()
         return self._take(arrivals)
 
-    def _take(self, arrivals: native.Arrivals) -> Arrivals:
+    def _take(self, arrivals: native.ArrivalsStruct) -> Arrivals:
         results, progress_s = arrivals.num_results, arrivals.result_s
         if results:
             self.probe.note_results()
@@ -162,14 +164,14 @@ class SwitchReducer:
         self._count_refusals()
         return Arrivals(results=results, progress_s=progress_s, behind=tuple(behind))
 
-    def _others(self, arrivals: native.Arrivals) -> np.ndarray:
+    def _others(self, arrivals: native.ArrivalsStruct) -> np.ndarray:
         rows = [
             np.frombuffer(ctypes.string_at(address, self._datagram_bytes), np.uint32)
             for address in arrivals.others[: arrivals.num_others]
         ]
         return np.stack(rows)
 
-    def _take_event(self, event: native.Event) -> list[int]:
+    def _take_event(self, event: native.EventStruct) -> list[int]:
         """Note what a slot waits for; return its tensor if the others have left its round."""
         self.probe.note_answer()
         if event.kind == _BEHIND:

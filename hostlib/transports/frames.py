@@ -49,13 +49,13 @@ def parse_ipv4(address: str) -> bytes:
         ) from None
 
 
-def frames_between(local: Endpoint, remote: Endpoint, datagram_bytes: int) -> native.Frames:
+def frames_between(local: Endpoint, remote: Endpoint, datagram_bytes: int) -> native.FramesStruct:
     """Return the layers of frames to `remote`, and of those that come back.
 
     Raises AddressUnreachableError for an address that is none.
     """
     ends = [
-        native.Endpoint(
+        native.EndpointStruct(
             mac=(ctypes.c_uint8 * MAC_BYTES)(*parse_mac(end.mac)),
             address=(ctypes.c_uint8 * 4)(*parse_ipv4(end.address)),
             udp_port=end.udp_port,

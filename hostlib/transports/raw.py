@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections import Counter
 from typing import final
 
 from ..control.view import Endpoint
 from ..errors import AddressUnreachableError, TransportClosedError, TransportError
+from ..native.library import PacketLinkStruct
 from ..native.transports import Joining
 from .base import Datagrams
 from .frames import frames_between
@@ -22,9 +24,11 @@ from .packet_socket import (
     interface_addresses,
     open_packet_socket,
 )
-from .segmentation import cuts_super_frames
+from .segmentation import cuts_super_frames, joins_received_frames
 from .sockets import connect_udp, open_udp
 from .strangers import dropped_datagrams, open_on_same_port
+
+UDP_GRO = 104
 
 
 @final
@@ -78,13 +82,24 @@ class RawTransport(KernelTransport):
             self._has_offload_header = bind_packet_socket(sock, self._interface)
             self._is_open = True
         self._datagram_bytes = datagram_bytes
-        self._socket.open_packets(frames, self._interface, self._joining())
+        joining = self._joining()
+        self._let_kernel_join(is_on=joining != Joining.NEVER)
+        link = PacketLinkStruct(
+            interface=self._interface.encode(),
+            has_offload_header=self._has_offload_header,
+            join=joining,
+        )
+        self._socket.open_packets(frames, link)
 
     def _joining(self) -> Joining:
+        """Return when to send super-frames; see segmentation.py."""
+        sock = self._socket.socket
         if not self._has_offload_header:
             return Joining.NEVER
-        if cuts_super_frames(self._socket.socket, self._interface):
+        if cuts_super_frames(sock, self._interface):
             return Joining.ALWAYS
+        if joins_received_frames(sock, self._interface):
+            return Joining.NEVER
         return Joining.LIKE_PEER
 
     def _tell_results_apart(self, remote: Endpoint) -> None:
@@ -99,6 +114,20 @@ class RawTransport(KernelTransport):
         except AddressUnreachableError:
             self._results.close()
             self._results = None
+
+    def _let_kernel_join(self, *, is_on: bool) -> None:
+        """Let GRO join the switch's datagrams, and the kernel drop its own copies uncut.
+
+        The kernel asks the UDP socket that datagrams are for. Else it would cut super-frames for
+        that socket, only to drop them.
+        """
+        if self._results is None:
+            return
+        try:
+            self._results.setsockopt(socket.SOL_UDP, UDP_GRO, is_on)
+        except OSError as error:
+            if error.errno != errno.ENOPROTOOPT:  # kernels before 5.0
+                raise
 
     def receive(self, out: Datagrams, timeout_s: float) -> int:
         """Fill rows with the datagrams of good frames; return how many."""

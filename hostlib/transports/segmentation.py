@@ -8,8 +8,11 @@ switch at the other end must then do both, as softswitch does. BMv2 does neither
 interface computes no checksums, the kernel cuts and finishes before it.
 
 So a packet socket sends super-frames over such an interface only after the switch itself has sent a
-frame with an unfinished checksum. UDP sockets need no such care: the kernel leaves the checksum of
-each of their datagrams to the interface, so a switch that finishes none drops them all in any case.
+frame with an unfinished checksum. An interface with GRO joins single frames to such a frame by
+itself, so that its frames say nothing about the switch.
+
+UDP sockets need no such care: the kernel leaves the checksum of each of their datagrams to the
+interface, so a switch that finishes none drops them all in any case.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ SIOCGIFCONF = 0x8912
 SIOCGIFHWADDR = 0x8927
 SIOCETHTOOL = 0x8946
 ETHTOOL_GTXCSUM = 0x16
+ETHTOOL_GGRO = 0x2B
 _IFREQ_BYTES = 40
 _MAX_INTERFACES = 256
 
@@ -32,7 +36,12 @@ def cuts_super_frames(sock: socket.socket, interface: str) -> bool:
     """Return whether an interface is known to send super-frames as single, complete frames."""
     if _is_network_card(sock, interface):
         return True  # it cuts, or the kernel does before it
-    return not _computes_checksums(sock, interface)
+    return not _has_feature(sock, interface, ETHTOOL_GTXCSUM)
+
+
+def joins_received_frames(sock: socket.socket, interface: str) -> bool:
+    """Return whether an interface may join received frames to super-frames (GRO)."""
+    return _has_feature(sock, interface, ETHTOOL_GGRO)
 
 
 def interface_of(sock: socket.socket, address: str) -> str | None:
@@ -59,11 +68,12 @@ def _is_network_card(sock: socket.socket, interface: str) -> bool:
     return (folder / "address").read_text().strip() == mac.hex(":")
 
 
-def _computes_checksums(sock: socket.socket, interface: str) -> bool:
-    value = ctypes.create_string_buffer(struct.pack("II", ETHTOOL_GTXCSUM, 0), 8)
+def _has_feature(sock: socket.socket, interface: str, command: int) -> bool:
+    """Return whether an offload is on; an interface that does not tell may have it."""
+    value = ctypes.create_string_buffer(struct.pack("II", command, 0), 8)
     request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
     try:
         fcntl.ioctl(sock.fileno(), SIOCETHTOOL, request)
     except OSError:
-        return True  # an interface that does not tell
+        return True
     return struct.unpack("II", value.raw)[1] != 0

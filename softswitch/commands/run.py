@@ -75,6 +75,7 @@ def _bring_up(
             cpu_port=options.cpu_port,
             drop_port=options.drop_port,
             priority_queues=options.priority_queues,
+            super_frames=not options.frame_by_frame,
         )
     )
     if options.log_level == "debug":
@@ -85,6 +86,8 @@ def _bring_up(
     for number, spec in options.ports:
         capture = options.pcap_dir / f"port{number}.pcap" if options.pcap_dir else None
         switch.ports.add(number, spec, capture=capture)
+        in_use = switch.ports.super_frames(number).describe()
+        logger.info("port %d (%s): super-frames %s", number, spec, in_use)
     for number, direction, impairments in options.impairments:
         switch.ports.set_impairments(number, impairments, direction=direction)
     tls: TlsFiles | None = None

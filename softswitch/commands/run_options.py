@@ -132,6 +132,12 @@ class RunOptions:
             help="Queues of a port; a packet whose standard_metadata.priority has none is dropped.",
         ),
     ]
+    frame_by_frame: Annotated[
+        bool,
+        option(
+            "--frame-by-frame", is_flag=True, help="Send no super-frames: each frame by itself."
+        ),
+    ]
     log_level: Annotated[
         str,
         option(

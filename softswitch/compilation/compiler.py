@@ -213,7 +213,7 @@ def _library(
 
 def _digest(inputs: Sequence[str], command: list[str]) -> str:
     digest = hashlib.sha256()
-    pieces = [*inputs, *command, platform.machine(), platform.processor(), _processor()]
+    pieces = [*inputs, *command, platform.machine(), platform.processor(), processor_features()]
     for piece in pieces:
         digest.update(piece.encode() + b"\0")
     modules = sorted(path for folder in GENERATOR for path in folder.rglob("*.py"))
@@ -222,8 +222,8 @@ def _digest(inputs: Sequence[str], command: list[str]) -> str:
     return digest.hexdigest()[:24]
 
 
-def _processor() -> str:
-    """Features of the processor: -march=native makes the library depend on them."""
+def processor_features() -> str:
+    """Return what -march=native makes a library depend on."""
     path = Path("/proc/cpuinfo")
     if not path.exists():
         return ""

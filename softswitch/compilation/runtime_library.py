@@ -36,6 +36,7 @@ from .compiler import (
     default_cache_dir,
     environment_flags,
     find_compiler,
+    processor_features,
     run_compiler,
 )
 
@@ -46,6 +47,7 @@ SOURCES: Final = tuple(
         "capture",
         "control",
         "impairments",
+        "joining",
         "loop",
         "offload",
         "packet_path",
@@ -56,10 +58,14 @@ SOURCES: Final = tuple(
         "ports",
         "replication",
         "reports",
+        "sending",
         "switch",
     )
 )
-FLAGS: Final = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread", f"-I{RUNTIME}")
+FLAGS: Final = (
+    *("-std=c11", "-O3", "-march=native", "-Wall", "-Wextra", "-pthread"),
+    f"-I{RUNTIME}",
+)
 FRAME_BYTES_MAX: Final = 9232
 """Of runtime/packets.h: the longest frame that the switch carries."""
 NO_PROGRAM: Final = -1000
@@ -106,11 +112,12 @@ _ARGUMENTS: Final[dict[str, Sequence[object]]] = {
     "switch_stop": [_S],
     "switch_is_running": [_S],
     "switch_add_mem_port": [_S, _U, c_char_p],
-    "switch_add_veth_port": [_S, _U, c_char_p, c_char_p],
-    "switch_add_udp_port": [_S, _U, *[c_char_p] * 5],
+    "switch_add_veth_port": [_S, _U, c_char_p, c_int, c_char_p],
+    "switch_add_udp_port": [_S, _U, *[c_char_p] * 4, c_int, c_char_p],
     "switch_remove_port": [_S, _U],
     "switch_reopen_port": [_S, _U],
     "switch_udp_number": [_S, _U],
+    "switch_port_super_frames": [_S, _U],
     "switch_set_impairments": [_S, _U, c_int, POINTER(ImpairmentsT)],
     "switch_port_statistics": [_S, _U, _OUT64],
     "switch_mem_send": _MEM,
@@ -178,7 +185,7 @@ def build_runtime(cache_dir: Path | None = None) -> Path:
     Raises CompilerNotFoundError, CompileError with the compiler's output, or CacheError.
     """
     compiler = (*find_compiler(), *FLAGS, *environment_flags())
-    digest = hashlib.sha256(repr(compiler).encode())
+    digest = hashlib.sha256(repr((compiler, processor_features())).encode())
     for path in (*SOURCES, *sorted(RUNTIME.glob("*.h"))):
         digest.update(path.read_bytes())
     library = (cache_dir or default_cache_dir()) / f"runtime-{digest.hexdigest()[:20]}.so"

@@ -13,8 +13,6 @@
 #define EVENTS_MAX 64
 #define NO_EVENT UINT64_MAX
 #define TIMER_EVENT PORTS_MAX
-#define CACHE_LINE_BYTES 64u
-#define PREFETCH_BYTES 1536u
 
 void loop_ports_changed(softswitch_t *sw) {
   sw->active_count = 0;
@@ -59,19 +57,10 @@ void loop_rearm(softswitch_t *sw) {
   timerfd_settime(sw->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-// A frame may be in another core's cache: prefetch it while the previous one is processed.
-static void prefetch(const frame_t *frame) {
-  uint32_t bytes = frame->bytes < PREFETCH_BYTES ? frame->bytes : PREFETCH_BYTES;
-  for (uint32_t at = 0; at < bytes; at += CACHE_LINE_BYTES) __builtin_prefetch(frame->data + at);
-}
-
 static void receive_batch(softswitch_t *sw, port_t *port) {
-  frame_t frames[PORT_BATCH];
-  uint32_t count = port->ops->receive(port, frames, PORT_BATCH);
-  for (uint32_t i = 0; i < count; i++) {
-    if (i + 1 < count) prefetch(&frames[i + 1]);
-    path_receive(&sw->engine, &sw->batch, port, &frames[i]);
-  }
+  frame_t frame;
+  port->ops->receive(port);
+  while (port->ops->next(port, &frame)) path_receive(&sw->engine, &sw->batch, port, &frame);
   port->ops->release(port);
 }
 

@@ -2,62 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload.h"
 
-#include <arpa/inet.h>
-#include <net/ethernet.h>
-#include <netinet/in.h>
 #include <string.h>
 
-#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
-#define VIRTIO_NET_HDR_GSO_UDP_L4 5
-#endif
+#include "internet_checksum.h"
+#include "layers.h"
 
-#define VLAN_TAG_BYTES 4u
-#define IPV4_BYTES 20u
-#define IPV6_BYTES 40u
-#define TCP_BYTES 20u
-#define UDP_BYTES 8u
 #define SCTP_CHECKSUM_AT 8u // of the transport header: a CRC
-#define TCP_CHECKSUM_AT 16u
-#define UDP_CHECKSUM_AT 6u
-#define TCP_FLAGS_AT 13u
-#define TCP_FIN_PSH 0x09u
-#define TCP_CWR 0x80u
-
-static uint16_t load16(const uint8_t *at) { return (uint16_t)(at[0] << 8 | at[1]); }
-
-static uint32_t load32(const uint8_t *at) { return (uint32_t)load16(at) << 16 | load16(at + 2); }
-
-static void store16(uint8_t *at, uint32_t value) {
-  at[0] = (uint8_t)(value >> 8);
-  at[1] = (uint8_t)value;
-}
-
-static uint32_t fold(uint64_t sum) {
-  while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
-  return (uint32_t)sum;
-}
-
-// One's complement sum of big-endian 16-bit words, folded. It adds in the machine's byte order and swaps only the sum,
-// which gives the same result.
-static uint32_t sum_words(const uint8_t *data, uint32_t bytes) {
-  uint64_t sum = 0;
-  uint32_t word;
-  for (; bytes >= 4; data += 4, bytes -= 4) {
-    memcpy(&word, data, 4);
-    sum += word;
-  }
-  uint8_t rest[4] = {0};
-  memcpy(rest, data, bytes);
-  memcpy(&word, rest, 4);
-  return ntohs((uint16_t)fold(sum + word));
-}
 
 void offload_checksum(const struct virtio_net_hdr *offload, uint8_t *frame, uint32_t bytes) {
   uint32_t start = offload->csum_start, at = start + offload->csum_offset;
   if (!(offload->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) || offload->csum_offset == SCTP_CHECKSUM_AT) return;
   if (at + 2 > bytes) return;
   // The field holds the sum of the pseudo header.
-  uint16_t checksum = (uint16_t)~sum_words(frame + start, bytes - start);
+  uint16_t checksum = (uint16_t)~ones_sum(frame + start, bytes - start);
   store16(frame + at, checksum ? checksum : 0xffff);
 }
 
@@ -77,18 +34,15 @@ static bool ipv4_ends_at(const segments_t *s, uint8_t protocol) {
   return s->network + (ip[0] & 15u) * 4u == s->transport && ip[9] == protocol;
 }
 
-bool segments_begin(segments_t *s, const struct virtio_net_hdr *offload, const uint8_t *frame, uint32_t bytes) {
+bool segments_begin(segments_t *s, const struct virtio_net_hdr *offload, uint8_t *frame, uint32_t bytes) {
   uint8_t kind = offload->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
   bool is_tcp = kind == VIRTIO_NET_HDR_GSO_TCPV4 || kind == VIRTIO_NET_HDR_GSO_TCPV6;
   *s = (segments_t){.frame = frame, .bytes = bytes, .transport = offload->csum_start, .segment_bytes = offload->gso_size};
   s->is_udp = kind == VIRTIO_NET_HDR_GSO_UDP_L4;
   if (!(is_tcp || s->is_udp) || !(offload->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) || s->segment_bytes == 0) return false;
 
-  uint32_t type_at = 2 * ETH_ALEN;
-  for (int tags = 0; tags < 2 && type_at + 2 + VLAN_TAG_BYTES <= bytes; tags++) {
-    if (load16(frame + type_at) != ETHERTYPE_VLAN && load16(frame + type_at) != 0x88a8) break;
-    type_at += VLAN_TAG_BYTES;
-  }
+  if (bytes < ETH_HLEN) return false;
+  uint32_t type_at = ethertype_offset(frame, bytes);
   s->network = type_at + 2;
   uint32_t least = s->is_udp ? UDP_BYTES : TCP_BYTES;
   if (s->transport < s->network + IPV4_BYTES || s->transport + least > bytes) return false;
@@ -100,7 +54,9 @@ bool segments_begin(segments_t *s, const struct virtio_net_hdr *offload, const u
 
   uint32_t transport_bytes = s->is_udp ? UDP_BYTES : (frame[s->transport + 12] >> 4) * 4u;
   s->header_bytes = s->next = s->transport + transport_bytes;
-  return transport_bytes >= least && s->header_bytes <= bytes;
+  if (transport_bytes < least || s->header_bytes > bytes || s->header_bytes > SEGMENT_HEADER_MAX) return false;
+  memcpy(s->header, frame, s->header_bytes);
+  return true;
 }
 
 static void patch_network(const segments_t *s, uint8_t *out, uint32_t bytes, uint32_t index) {
@@ -112,7 +68,7 @@ static void patch_network(const segments_t *s, uint8_t *out, uint32_t bytes, uin
   store16(ip + 2, bytes - s->network);
   store16(ip + 4, load16(ip + 4) + index);
   store16(ip + 10, 0);
-  store16(ip + 10, (uint16_t)~sum_words(ip, s->transport - s->network));
+  store16(ip + 10, (uint16_t)~ones_sum(ip, s->transport - s->network));
 }
 
 static void patch_tcp(const segments_t *s, uint8_t *tcp, bool is_last) {
@@ -123,22 +79,19 @@ static void patch_tcp(const segments_t *s, uint8_t *tcp, bool is_last) {
   if (!is_last) tcp[TCP_FLAGS_AT] &= (uint8_t)~TCP_FIN_PSH;
 }
 
-uint32_t segments_cut(segments_t *s, uint8_t *out, uint32_t capacity) {
+uint32_t segments_cut(segments_t *s, uint8_t **segment) {
   uint32_t payload = s->bytes - s->next < s->segment_bytes ? s->bytes - s->next : s->segment_bytes;
   uint32_t bytes = s->header_bytes + payload, index = (s->next - s->header_bytes) / s->segment_bytes;
   uint32_t end = s->next + payload;
-  if (bytes > capacity) {
-    s->next = end;
-    return 0;
-  }
-  memcpy(out, s->frame, s->header_bytes);
-  memcpy(out + s->header_bytes, s->frame + s->next, payload);
+  uint8_t *out = s->frame + s->next - s->header_bytes;
+  memcpy(out, s->header, s->header_bytes);
   patch_network(s, out, bytes, index);
   uint8_t *transport = out + s->transport;
   uint32_t checksum_at = s->is_udp ? UDP_CHECKSUM_AT : TCP_CHECKSUM_AT;
   // The field holds the sum of the pseudo header with the whole length: replace it by this segment's length.
   uint32_t whole = s->bytes - s->transport, part = bytes - s->transport;
-  store16(transport + checksum_at, fold((uint64_t)load16(transport + checksum_at) + (0xffff ^ fold(whole)) + part));
+  store16(transport + checksum_at,
+          ones_fold((uint64_t)load16(transport + checksum_at) + (0xffff ^ ones_fold(whole)) + part));
   if (s->is_udp) store16(transport + 4, part);
   else patch_tcp(s, transport, end == s->bytes);
   const struct virtio_net_hdr sum = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
@@ -146,5 +99,6 @@ uint32_t segments_cut(segments_t *s, uint8_t *out, uint32_t capacity) {
                                      .csum_offset = (uint16_t)checksum_at};
   offload_checksum(&sum, out, bytes);
   s->next = end;
+  *segment = out;
   return bytes;
 }

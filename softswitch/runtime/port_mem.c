@@ -26,7 +26,10 @@ typedef struct {
   pthread_mutex_t lock;
   pthread_cond_t arrived;
   ring_t to_switch, from_switch;
-  uint64_t taken; // of to_switch: end of what receive has handed out until release; only for the switch's thread
+  // The current batch: of to_switch, the end of what next has handed out, and the end of what had arrived. Only for the
+  // switch's thread.
+  uint64_t taken, arrived_until;
+  uint32_t batch_frames;
   uint32_t waiting;
   bool is_closing;
 } mem_t;
@@ -60,27 +63,34 @@ static frame_t ring_next(const ring_t *ring, uint64_t *position) {
   return frame;
 }
 
-static uint32_t mem_receive(port_t *port, frame_t *frames, uint32_t capacity) {
+static void mem_receive(port_t *port) {
   mem_t *mem = port->state;
   uint64_t events;
   if (read(port->fd, &events, sizeof events) < 0 && errno != EAGAIN) port->statistics[PORT_ERRORS]++;
-  uint32_t count = 0;
   pthread_mutex_lock(&mem->lock);
   mem->taken = mem->to_switch.tail;
-  while (count < capacity && mem->taken != mem->to_switch.head) {
-    frames[count++] = ring_next(&mem->to_switch, &mem->taken);
-  }
-  bool has_more = mem->taken != mem->to_switch.head;
+  mem->arrived_until = mem->to_switch.head;
   pthread_mutex_unlock(&mem->lock);
-  if (has_more && eventfd_write(port->fd, 1) < 0) port->statistics[PORT_ERRORS]++;
-  return count;
+  mem->batch_frames = 0;
+}
+
+static bool mem_next(port_t *port, frame_t *frame) {
+  mem_t *mem = port->state;
+  if (mem->batch_frames == PORT_BATCH || mem->taken == mem->arrived_until) return false;
+  mem->batch_frames++;
+  *frame = ring_next(&mem->to_switch, &mem->taken);
+  uint64_t following = mem->taken;
+  if (following != mem->arrived_until) port_prefetch(ring_next(&mem->to_switch, &following));
+  return true;
 }
 
 static void mem_release(port_t *port) {
   mem_t *mem = port->state;
   pthread_mutex_lock(&mem->lock);
   mem->to_switch.tail = mem->taken;
+  bool has_more = mem->taken != mem->to_switch.head;
   pthread_mutex_unlock(&mem->lock);
+  if (has_more && eventfd_write(port->fd, 1) < 0) port->statistics[PORT_ERRORS]++;
 }
 
 static void mem_transmit(port_t *port, packet_t *const *packets, uint32_t count) {
@@ -109,7 +119,7 @@ static void mem_close(port_t *port) {
   port->fd = -1;
 }
 
-static const port_ops_t mem_ops = {mem_receive, mem_release, mem_transmit, mem_close, NULL};
+static const port_ops_t mem_ops = {mem_receive, mem_next, mem_release, mem_transmit, mem_close, NULL, NULL};
 
 int port_mem_open(port_t *port, uint32_t ring_bytes) {
   mem_t *mem = calloc(1, sizeof *mem);

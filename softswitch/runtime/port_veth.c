@@ -6,7 +6,7 @@
 //
 // Senders on the same machine leave checksums and segmentation to the card, which veth does not have. The kernel puts a
 // virtio_net_hdr with what is left to do before each frame, and the port does it. A frame larger than a slot waits whole in
-// the socket's queue.
+// the socket's queue. Likewise, packets of a flow that leave together leave as one super-frame.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,17 +24,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "joining.h"
+#include "layers.h"
 #include "offload.h"
 #include "ports.h"
+#include "sending.h"
 
 #define RING_BYTES (8u << 20)
 #define BLOCK_BYTES (1u << 16)
 #define SEND_BUFFER_BYTES (4 << 20)
 #define LARGE_QUEUE_BYTES (8 << 20)
 #define LARGE_BYTES (1u << 17)
-#define VLAN_TAG_BYTES 4u
 #define FRAME_OVERHEAD (ETH_HLEN + VLAN_TAG_BYTES)
-#define CUT_BYTES (VLAN_TAG_BYTES + FRAME_BYTES_MAX)
 
 #ifndef PACKET_IGNORE_OUTGOING
 #define PACKET_IGNORE_OUTGOING 23
@@ -48,11 +49,14 @@ typedef struct {
   uint32_t mtu;
   uint8_t *ring;
   uint32_t slot_bytes, slots; // powers of two
-  uint32_t next, taken;
-  uint8_t *large;      // LARGE_BYTES: the frame of the next slot that did not fit into it
-  uint8_t *cut;        // PORT_BATCH * CUT_BYTES: segments that the loop works on
-  segments_t segments; // of the next slot
-  bool is_cutting;     // the next slot has segments left
+  uint32_t next, taken; // the next slot; how many from there on the current batch has taken
+  uint32_t batch_frames;
+  bool is_losing;      // the kernel has lost frames since the last batch
+  uint8_t *large;      // LARGE_BYTES: a frame that did not fit into its slot; a VLAN tag may come before it
+  segments_t segments; // of the last slot that was taken
+  bool super_frames;          // as asked for
+  bool joins_udp, joins_tcp;  // as the kernel takes them
+  uint32_t frame_limit; // while packets are sent: the longest frame that the MTU lets pass; 0: not looked up
 } veth_t;
 
 // Size and number of slots are powers of two, so that slots fill the blocks without a gap.
@@ -103,83 +107,88 @@ static uint32_t longest(const struct tpacket2_hdr *slot) {
 // Take the whole frame of a slot that was too small. Returns its length, 0 if it is longer than LARGE_BYTES.
 static uint32_t take_large(port_t *port, struct virtio_net_hdr *offload) {
   veth_t *veth = port->state;
-  struct iovec parts[] = {{offload, sizeof *offload}, {veth->large, LARGE_BYTES}};
+  struct iovec parts[] = {{offload, sizeof *offload}, {veth->large + VLAN_TAG_BYTES, LARGE_BYTES}};
   struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
   ssize_t bytes = recvmsg(port->fd, &message, MSG_DONTWAIT);
   if (bytes < (ssize_t)sizeof *offload || message.msg_flags & MSG_TRUNC) return 0;
   return (uint32_t)bytes - (uint32_t)sizeof *offload;
 }
 
-// Cut the rest of the next slot's frame. Returns the new number of frames; a rest is left only if this is `capacity`.
-static uint32_t cut_segments(port_t *port, const struct tpacket2_hdr *slot, frame_t *frames, uint32_t count,
-                             uint32_t capacity) {
+static bool next_segment(port_t *port, const struct tpacket2_hdr *slot, frame_t *frame) {
   veth_t *veth = port->state;
-  while (count < capacity && veth->segments.next < veth->segments.bytes) {
-    frame_t frame = {veth->cut + (size_t)count * CUT_BYTES + VLAN_TAG_BYTES, 0};
-    frame.bytes = segments_cut(&veth->segments, frame.data, longest(slot));
-    if (frame.bytes == 0) {
-      port->statistics[RX_OVERSIZE]++;
-      continue;
+  while (veth->segments.next < veth->segments.bytes) {
+    frame->bytes = segments_cut(&veth->segments, &frame->data);
+    if (frame->bytes <= longest(slot)) {
+      if (slot->tp_status & TP_STATUS_VLAN_VALID) restore_vlan(frame, slot);
+      return true;
     }
-    if (slot->tp_status & TP_STATUS_VLAN_VALID) restore_vlan(&frame, slot);
-    frames[count++] = frame;
+    port->statistics[RX_OVERSIZE]++;
   }
-  veth->is_cutting = veth->segments.next < veth->segments.bytes;
-  return count;
+  return false;
 }
 
-// Take one slot: a frame, its segments, or nothing. Returns the new number of frames.
-static uint32_t take_slot(port_t *port, struct tpacket2_hdr *slot, frame_t *frames, uint32_t count, uint32_t capacity) {
+// The first frame of a slot; false if it has none.
+static bool take_slot(port_t *port, struct tpacket2_hdr *slot, frame_t *frame) {
   veth_t *veth = port->state;
-  if (veth->is_cutting) return cut_segments(port, slot, frames, count, capacity);
-  frame_t frame = {(uint8_t *)slot + slot->tp_mac, slot->tp_snaplen};
+  *frame = (frame_t){(uint8_t *)slot + slot->tp_mac, slot->tp_snaplen};
   struct virtio_net_hdr offload;
   if (slot->tp_status & TP_STATUS_COPY) {
-    frame = (frame_t){veth->large, take_large(port, &offload)};
+    *frame = (frame_t){veth->large + VLAN_TAG_BYTES, take_large(port, &offload)};
   } else {
-    memcpy(&offload, frame.data - sizeof offload, sizeof offload);
+    memcpy(&offload, frame->data - sizeof offload, sizeof offload);
     if (slot->tp_snaplen < slot->tp_len) { // the queue of large frames was full
       port->statistics[RX_OVERFLOW]++;
-      return count;
+      return false;
     }
   }
-  if (offload.gso_type != VIRTIO_NET_HDR_GSO_NONE && segments_begin(&veth->segments, &offload, frame.data, frame.bytes)) {
-    return cut_segments(port, slot, frames, count, capacity);
+  bool is_super_frame = offload.gso_type != VIRTIO_NET_HDR_GSO_NONE;
+  if (is_super_frame && segments_begin(&veth->segments, &offload, frame->data, frame->bytes)) {
+    port->statistics[RX_SUPER_FRAMES]++;
+    return next_segment(port, slot, frame);
   }
-  if (offload.gso_type != VIRTIO_NET_HDR_GSO_NONE || frame.bytes == 0 || frame.bytes > longest(slot)) {
+  veth->segments.next = veth->segments.bytes = 0;
+  if (is_super_frame || frame->bytes == 0 || frame->bytes > longest(slot)) {
     port->statistics[RX_OVERSIZE]++;
-    return count;
+    return false;
   }
-  offload_checksum(&offload, frame.data, frame.bytes);
-  if (frame.data == veth->large) { // another slot of this batch may need the buffer
-    frame.data = veth->cut + (size_t)count * CUT_BYTES + VLAN_TAG_BYTES;
-    memcpy(frame.data, veth->large, frame.bytes);
-  }
-  if (slot->tp_status & TP_STATUS_VLAN_VALID) restore_vlan(&frame, slot);
-  frames[count++] = frame;
-  return count;
+  offload_checksum(&offload, frame->data, frame->bytes);
+  if (slot->tp_status & TP_STATUS_VLAN_VALID) restore_vlan(frame, slot);
+  return true;
 }
 
-static uint32_t veth_receive(port_t *port, frame_t *frames, uint32_t capacity) {
+static void veth_receive(port_t *port) {
   veth_t *veth = port->state;
-  uint32_t count = 0;
-  bool is_losing = false, is_empty = true;
-  for (veth->taken = 0; count < capacity && veth->taken < veth->slots; veth->taken++) {
+  veth->taken = veth->batch_frames = 0;
+  veth->segments.next = veth->segments.bytes = 0;
+  veth->is_losing = false;
+  if (!(slot_status(slot_at(veth, veth->next)) & TP_STATUS_USER)) check_error(port);
+}
+
+// A batch ends with the slot that fills it, so that the segments of a super-frame are in one batch.
+static bool veth_next(port_t *port, frame_t *frame) {
+  veth_t *veth = port->state;
+  if (veth->taken > 0 && next_segment(port, slot_at(veth, veth->next + veth->taken - 1), frame)) {
+    veth->batch_frames++;
+    return true;
+  }
+  while (veth->batch_frames < PORT_BATCH && veth->taken < veth->slots) {
     struct tpacket2_hdr *slot = slot_at(veth, veth->next + veth->taken);
     uint32_t status = slot_status(slot);
-    if (!(status & TP_STATUS_USER)) break;
-    is_losing = is_losing || status & TP_STATUS_LOSING;
-    is_empty = false;
-    count = take_slot(port, slot, frames, count, capacity);
-    if (veth->is_cutting) break; // the slot stays, so that the socket stays readable
+    if (!(status & TP_STATUS_USER)) return false;
+    veth->taken++;
+    veth->is_losing = veth->is_losing || status & TP_STATUS_LOSING;
+    if (!take_slot(port, slot, frame)) continue;
+    veth->batch_frames++;
+    slot = slot_at(veth, veth->next + veth->taken);
+    if (slot_status(slot) & TP_STATUS_USER) port_prefetch((frame_t){(uint8_t *)slot + slot->tp_mac, slot->tp_snaplen});
+    return true;
   }
-  if (is_losing) count_ring_drops(port);
-  if (is_empty) check_error(port);
-  return count;
+  return false;
 }
 
 static void veth_release(port_t *port) {
   veth_t *veth = port->state;
+  if (veth->is_losing) count_ring_drops(port);
   for (; veth->taken > 0; veth->taken--) {
     struct tpacket2_hdr *slot = slot_at(veth, veth->next);
     atomic_store_explicit((_Atomic __u32 *)&slot->tp_status, TP_STATUS_KERNEL, memory_order_release);
@@ -199,26 +208,55 @@ static statistic_t drop_cause(int error) {
   }
 }
 
-static void veth_transmit(port_t *port, packet_t *const *packets, uint32_t count) {
-  const veth_t *veth = port->state;
-  struct mmsghdr messages[PORT_BATCH];
-  struct iovec vectors[PORT_BATCH];
-  for (uint32_t i = 0; i < count; i++) {
-    vectors[i] = (struct iovec){packets[i]->data, packets[i]->bytes};
-    messages[i].msg_hdr = (struct msghdr){.msg_iov = &vectors[i], .msg_iovlen = 1};
+// The kernel does not compare the segments of a super-frame with the MTU, which may have changed.
+static bool fits_mtu(veth_t *veth, uint32_t bytes) {
+  struct ifreq request = {0};
+  if (veth->frame_limit == 0) {
+    memcpy(request.ifr_name, veth->name, sizeof request.ifr_name);
+    bool is_known = ioctl(veth->sender, SIOCGIFMTU, &request) == 0;
+    veth->frame_limit = ETH_HLEN + (is_known ? (uint32_t)request.ifr_mtu : 0);
   }
-  for (uint32_t done = 0; done < count;) {
-    int sent = sendmmsg(veth->sender, messages + done, count - done, MSG_DONTWAIT);
-    if (sent < 0) {
-      if (errno == EINTR) continue;
-      port->statistics[drop_cause(errno)]++;
-      done++;
-      continue;
+  return bytes <= veth->frame_limit;
+}
+
+static uint32_t fill_message(port_t *port, packet_t *const *packets, uint32_t count, message_t *message) {
+  static const struct virtio_net_hdr nothing_to_do;
+  veth_t *veth = port->state;
+  joined_t *joined = message->joined;
+  uint32_t number = veth->joins_udp || veth->joins_tcp ? join_packets(packets, count, joined) : 1;
+  if (number > 1 && !((joined->is_udp ? veth->joins_udp : veth->joins_tcp) && fits_mtu(veth, packets[0]->bytes))) {
+    number = 1;
+  }
+  struct iovec *vectors = message->vectors;
+  if (number == 1) {
+    vectors[0] = (struct iovec){(void *)&nothing_to_do, sizeof nothing_to_do};
+    vectors[1] = (struct iovec){packets[0]->data, packets[0]->bytes};
+  } else {
+    vectors[0] = (struct iovec){&joined->offload, sizeof joined->offload};
+    vectors[1] = (struct iovec){joined->header, joined->header_bytes};
+    for (uint32_t i = 0; i < number; i++) {
+      vectors[2 + i] =
+          (struct iovec){packets[i]->data + joined->header_bytes, packets[i]->bytes - joined->header_bytes};
     }
-    for (int i = 0; i < sent; i++) port->statistics[TX_BYTES] += packets[done + (uint32_t)i]->bytes;
-    port->statistics[TX_PACKETS] += (uint64_t)sent;
-    done += (uint32_t)sent;
   }
+  message->header->msg_iovlen = number == 1 ? 2 : 2 + number;
+  return number;
+}
+
+// EINVAL: the kernel does not know this kind of super-frame (UDP: before Linux 6.2).
+static void super_frame_refused(port_t *port, const message_t *message, int error) {
+  veth_t *veth = port->state;
+  if (error != EINVAL) return;
+  if (message->joined->is_udp) veth->joins_udp = false;
+  else veth->joins_tcp = false;
+}
+
+static const sending_ops_t sending = {fill_message, super_frame_refused, drop_cause};
+
+static void veth_transmit(port_t *port, packet_t *const *packets, uint32_t count) {
+  veth_t *veth = port->state;
+  veth->frame_limit = 0;
+  send_packets(port, veth->sender, &sending, packets, count);
 }
 
 static void veth_close(port_t *port) {
@@ -229,11 +267,17 @@ static void veth_close(port_t *port) {
   if (veth->sender >= 0) close(veth->sender);
   if (veth->claim >= 0) close(veth->claim);
   free(veth->large);
-  free(veth->cut);
   free(veth);
 }
 
-static const port_ops_t veth_ops = {veth_receive, veth_release, veth_transmit, veth_close, count_ring_drops};
+static uint32_t veth_super_frames(const port_t *port) {
+  const veth_t *veth = port->state;
+  return SUPER_FRAMES_RECEIVED | (veth->joins_udp ? SUPER_FRAMES_SENT_UDP : 0) |
+         (veth->joins_tcp ? SUPER_FRAMES_SENT_TCP : 0);
+}
+
+static const port_ops_t veth_ops = {veth_receive, veth_next, veth_release, veth_transmit, veth_close, count_ring_drops,
+                                    veth_super_frames};
 
 static int claim_interface(veth_t *veth) {
   struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -278,6 +322,7 @@ static int configure(veth_t *veth, int fd) {
   if (!error) error = set_option(fd, SOL_PACKET, PACKET_RESERVE, VLAN_TAG_BYTES);
   if (!error) error = set_option(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
   if (!error) error = set_option(fd, SOL_PACKET, PACKET_VNET_HDR, 1);
+  if (!error) error = set_option(veth->sender, SOL_PACKET, PACKET_VNET_HDR, 1);
   if (!error) error = set_option(fd, SOL_PACKET, PACKET_COPY_THRESH, 1);
   if (!error) error = set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, LARGE_QUEUE_BYTES);
   if (!error) error = set_buffer(veth->sender, SO_SNDBUFFORCE, SO_SNDBUF, SEND_BUFFER_BYTES);
@@ -295,17 +340,17 @@ static int configure(veth_t *veth, int fd) {
   return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous) < 0 ? -errno : 0;
 }
 
-int port_veth_open(port_t *port, const char *interface) {
+int port_veth_open(port_t *port, const char *interface, bool super_frames) {
   veth_t *veth = calloc(1, sizeof *veth);
   if (!veth) return -ENOMEM;
   veth->claim = -1;
-  veth->large = malloc(LARGE_BYTES);
-  veth->cut = malloc((size_t)PORT_BATCH * CUT_BYTES);
+  veth->super_frames = veth->joins_udp = veth->joins_tcp = super_frames;
+  veth->large = malloc(VLAN_TAG_BYTES + LARGE_BYTES);
   port->state = veth;
   port->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   veth->sender = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   int error = port->fd < 0 || veth->sender < 0 ? -errno : read_interface(veth, port->fd, interface);
-  if (!error && (!veth->large || !veth->cut)) error = -ENOMEM;
+  if (!error && !veth->large) error = -ENOMEM;
   if (!error) error = claim_interface(veth);
   if (!error) error = configure(veth, port->fd);
   if (error) {
@@ -321,7 +366,7 @@ int port_veth_reopen(port_t *port) {
   port_t fresh = {.fd = -1};
   if (old->claim >= 0) close(old->claim); // the interface may be back with the same index
   old->claim = -1;
-  int error = port_veth_open(&fresh, old->name);
+  int error = port_veth_open(&fresh, old->name, old->super_frames);
   if (error) return error;
   veth_close(port);
   port->state = fresh.state;

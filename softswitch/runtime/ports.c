@@ -11,6 +11,7 @@
 
 const char *const port_statistic_names[STATISTICS_COUNT] = {
     "rx_packets", "rx_bytes", "tx_packets", "tx_bytes",
+    "rx_super_frames", "tx_super_frames",
     "rx_oversize", "rx_overflow", "rx_foreign",
     "tx_oversize", "tx_overflow", "tx_down", "tx_no_peer",
     "port_errors", "capture_errors",
@@ -36,8 +37,11 @@ static bool collect(collector_t *collector, uint32_t port, const packet_t *packe
 }
 
 static void append_pending(port_t *port, batch_t *batch, packet_t *packet) {
+  if (port->pending_count == PENDING_MAX || port->pending_bytes + packet->bytes > PENDING_BYTES_MAX) {
+    port_flush(port, batch);
+  }
   port->pending[port->pending_count++] = packet;
-  if (port->pending_count == PORT_BATCH) port_flush(port, batch);
+  port->pending_bytes += packet->bytes;
 }
 
 void port_enqueue(port_t *port, batch_t *batch, packet_t *packet) {
@@ -81,7 +85,7 @@ void port_flush(port_t *port, batch_t *batch) {
       port->ops->transmit(port, port->pending, port->pending_count);
     }
     for (uint32_t i = 0; i < port->pending_count; i++) pool_give(&batch->pool, port->pending[i]);
-    port->pending_count = 0;
+    port->pending_count = port->pending_bytes = 0;
   }
   if (port->capture && !capture_flush(port->capture)) port->statistics[CAPTURE_ERRORS]++;
 }

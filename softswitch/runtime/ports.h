@@ -4,7 +4,7 @@
 // Ports: frames in and out of the switch, with statistics, impairments and capture. Not locked: the switch's lock
 // covers every call, except port_mem's send and receive, which lock their own rings.
 //
-// Ownership: frames of port_ops_t.receive belong to the port until release. Packets belong to the pool; code that takes a
+// Ownership: frames of port_ops_t.next belong to the port. Packets belong to the pool; code that takes a
 // packet off a list hands it back. Functions return 0 or a negative errno.
 #ifndef SOFTSWITCH_PORTS_H
 #define SOFTSWITCH_PORTS_H
@@ -17,11 +17,17 @@
 #include "impairments.h"
 #include "packets.h"
 
-#define PORT_BATCH 64
+#define PORT_BATCH 64    // about as many frames are received at once
+#define PENDING_MAX 64u  // most packets that are sent at once
+// Most bytes that are sent at once, about what a super-frame holds: more would leave the cache before they are sent.
+#define PENDING_BYTES_MAX 68200u
 #define PORTS_MAX 511 // 9-bit port numbers without the drop port
+#define CACHE_LINE_BYTES 64u
+#define PREFETCH_BYTES 1536u
 
 typedef enum {
   RX_PACKETS, RX_BYTES, TX_PACKETS, TX_BYTES,
+  RX_SUPER_FRAMES, TX_SUPER_FRAMES, // several frames that came or left in one piece; the others count each frame
   RX_OVERSIZE,        // larger than FRAME_BYTES_MAX, or a segment within a tunnel that cannot be cut
   RX_OVERFLOW,        // the kernel or a mem ring had no room
   RX_FOREIGN,         // udp: not from the port's fixed peer; not in RX_PACKETS
@@ -50,13 +56,16 @@ typedef struct {
 
 typedef struct port port_t;
 
+enum { SUPER_FRAMES_RECEIVED = 1, SUPER_FRAMES_SENT_UDP = 2, SUPER_FRAMES_SENT_TCP = 4 };
+
 typedef struct {
-  // Take up to capacity frames that have arrived; never blocks.
-  uint32_t (*receive)(port_t *, frame_t *frames, uint32_t capacity);
-  void (*release)(port_t *); // the frames of the last receive may be overwritten
+  void (*receive)(port_t *); // begin a batch of frames that have arrived; never blocks
+  bool (*next)(port_t *, frame_t *); // the next frame of the batch, valid until the next call; false: there is none
+  void (*release)(port_t *); // end the batch
   void (*transmit)(port_t *, packet_t *const *packets, uint32_t count); // never blocks; counts what it cannot send
   void (*close)(port_t *);                                              // frees state
   void (*count_losses)(port_t *); // add what the kernel lost since the last call to the statistics; may be NULL
+  uint32_t (*super_frames)(const port_t *); // SUPER_FRAMES_ bits: what is in use; may be NULL
 } port_ops_t;
 
 struct port {
@@ -68,9 +77,15 @@ struct port {
   capture_t *capture;
   impairment_stage_t in, out;
   uint64_t statistics[STATISTICS_COUNT];
-  uint32_t pending_count; // packets that wait for port_flush
-  packet_t *pending[PORT_BATCH];
+  uint32_t pending_count, pending_bytes; // packets that wait for port_flush
+  packet_t *pending[PENDING_MAX];
 };
+
+// A frame may be in another core's cache: prefetch it while the one before it is processed.
+static inline void port_prefetch(frame_t frame) {
+  uint32_t bytes = frame.bytes < PREFETCH_BYTES ? frame.bytes : PREFETCH_BYTES;
+  for (uint32_t at = 0; at < bytes; at += CACHE_LINE_BYTES) __builtin_prefetch(frame.data + at);
+}
 
 int port_mem_open(port_t *, uint32_t ring_bytes);
 int port_mem_send(port_t *, const uint8_t *frames, const int32_t *lengths, uint32_t count, size_t stride);
@@ -78,10 +93,13 @@ int port_mem_receive(port_t *, uint8_t *frames, int32_t *lengths, uint32_t count
 bool port_is_mem(const port_t *);
 void port_mem_interrupt(port_t *); // wakes and refuses every receiver; close once they have left
 
-int port_veth_open(port_t *, const char *interface);
+// super_frames: join consecutive packets of a flow that leave together.
+int port_veth_open(port_t *, const char *interface, bool super_frames);
 int port_veth_reopen(port_t *); // for a port that is down: opens the interface that has its name now, keeps all else
-// Numeric address and service; peer_host NULL: the source of the last datagram received is the peer.
-int port_udp_open(port_t *, const char *host, const char *service, const char *peer_host, const char *peer_service);
+// Numeric address and service; peer_host NULL: the source of the last datagram received is the peer. super_frames: the
+// kernel may join what arrives and cut what leaves.
+int port_udp_open(port_t *, const char *host, const char *service, const char *peer_host, const char *peer_service,
+                  bool super_frames);
 int port_udp_number(const port_t *); // the UDP port that it is bound to
 
 // Takes packets instead of a transmission: {port, bytes, frame padded to 4}...

@@ -102,18 +102,20 @@ int switch_add_mem_port(softswitch_t *sw, uint32_t number, const char *capture_p
   return port ? finish_port(sw, port, port_mem_open(port, MEM_RING_BYTES), capture_path) : error;
 }
 
-int switch_add_veth_port(softswitch_t *sw, uint32_t number, const char *interface, const char *capture_path) {
+int switch_add_veth_port(softswitch_t *sw, uint32_t number, const char *interface, int super_frames,
+                         const char *capture_path) {
   int error;
   port_t *port = new_port(sw, number, &error);
-  return port ? finish_port(sw, port, port_veth_open(port, interface), capture_path) : error;
+  return port ? finish_port(sw, port, port_veth_open(port, interface, super_frames), capture_path) : error;
 }
 
 int switch_add_udp_port(softswitch_t *sw, uint32_t number, const char *host, const char *service, const char *peer_host,
-                        const char *peer_service, const char *capture_path) {
+                        const char *peer_service, int super_frames, const char *capture_path) {
   int error;
   port_t *port = new_port(sw, number, &error);
   if (!port) return error;
-  return finish_port(sw, port, port_udp_open(port, host, service, peer_host, peer_service), capture_path);
+  error = port_udp_open(port, host, service, peer_host, peer_service, super_frames);
+  return finish_port(sw, port, error, capture_path);
 }
 
 // The port, which stays valid until the lock is released; NULL if there is none.
@@ -160,6 +162,14 @@ int switch_udp_number(softswitch_t *sw, uint32_t number) {
   int result = port ? port_udp_number(port) : -ENOENT;
   switch_unlock(sw);
   return result;
+}
+
+int switch_port_super_frames(softswitch_t *sw, uint32_t number) {
+  switch_lock(sw);
+  const port_t *port = find_port(sw, number);
+  int bits = !port ? -ENOENT : port->ops->super_frames ? (int)port->ops->super_frames(port) : 0;
+  switch_unlock(sw);
+  return bits;
 }
 
 int switch_set_impairments(softswitch_t *sw, uint32_t number, int is_out, const impairments_t *settings) {

@@ -32,12 +32,14 @@ int switch_stop(softswitch_t *);  // returns when the thread has ended; 0 also i
 int switch_is_running(softswitch_t *);
 
 int switch_add_mem_port(softswitch_t *, uint32_t number, const char *capture_path); // capture_path may be NULL
-int switch_add_veth_port(softswitch_t *, uint32_t number, const char *interface, const char *capture_path);
+int switch_add_veth_port(softswitch_t *, uint32_t number, const char *interface, int super_frames,
+                         const char *capture_path);
 int switch_add_udp_port(softswitch_t *, uint32_t number, const char *host, const char *service, const char *peer_host,
-                        const char *peer_service, const char *capture_path);
+                        const char *peer_service, int super_frames, const char *capture_path);
 int switch_remove_port(softswitch_t *, uint32_t number); // -ENOENT, -EPERM for the CPU port
 int switch_reopen_port(softswitch_t *, uint32_t number); // after its interface vanished; -EALREADY: it is not down
 int switch_udp_number(softswitch_t *, uint32_t number);
+int switch_port_super_frames(softswitch_t *, uint32_t number); // SUPER_FRAMES_ bits of ports.h: what is in use
 int switch_set_impairments(softswitch_t *, uint32_t number, int is_out, const impairments_t *);
 uint32_t switch_statistics_count(void);
 const char *switch_statistic_name(uint32_t index);

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import enum
 import errno
 import os
 from ctypes import byref
@@ -22,12 +23,27 @@ if TYPE_CHECKING:
     from .mem_port import MemPort
 
 
+class SuperFrames(enum.Flag):
+    """What a port carries in one piece; values of runtime/ports.h."""
+
+    RECEIVED = 1
+    SENT_UDP = 2
+    SENT_TCP = 4
+
+    def describe(self) -> str:
+        """Name what is in use, e.g. `received, sent UDP`."""
+        names = [str(flag.name).lower().replace("_", " ") for flag in self]
+        names = [name.replace("udp", "UDP").replace("tcp", "TCP") for name in names]
+        return ", ".join(names) or "none"
+
+
 class Ports:
     """The ports of a switch by number; they may change while it runs."""
 
-    def __init__(self, native: NativeSwitch, cpu_port: int) -> None:
+    def __init__(self, native: NativeSwitch, cpu_port: int, *, super_frames: bool) -> None:
         self._native = native
         self._cpu_port = cpu_port
+        self._super_frames = super_frames
         self._specs: dict[int, PortSpec] = {}
 
     @property
@@ -53,16 +69,17 @@ class Ports:
         if not 0 <= number <= 510:
             raise open_error(number, parsed, -errno.EINVAL)
         path = None if capture is None else os.fsencode(capture)
+        joins = int(self._super_frames)
         match parsed.kind:
             case "mem":
                 code = self._native.call("switch_add_mem_port", number, path)
             case "veth":
                 name = parsed.interface.encode()
-                code = self._native.call("switch_add_veth_port", number, name, path)
+                code = self._native.call("switch_add_veth_port", number, name, joins, path)
             case _:
                 local = _encode_address(parsed.local)
                 peer = _encode_address(parsed.peer) if parsed.peer else (None, None)
-                code = self._native.call("switch_add_udp_port", number, *local, *peer, path)
+                code = self._native.call("switch_add_udp_port", number, *local, *peer, joins, path)
         if capture is not None and code <= CAPTURE_FAILED:
             raise capture_error(number, capture, CAPTURE_FAILED - code)
         if code < 0:
@@ -104,6 +121,13 @@ class Ports:
         if spec is None or spec.kind != "udp":
             raise port_not_found(number)
         return spec.local[0], self._native.call("switch_udp_number", number)
+
+    def super_frames(self, number: int) -> SuperFrames:
+        """Return which super-frames the port uses; the kernel may have refused some."""
+        bits: int = self._native.call("switch_port_super_frames", number)
+        if bits < 0:
+            raise port_not_found(number)
+        return SuperFrames(bits)
 
     def set_impairments(
         self, number: int, impairments: Impairments, *, direction: PortDirection

@@ -50,7 +50,7 @@ class Switch:
     flow.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the options of a switch
         self,
         program: LoadableProgram | None = None,
         *,
@@ -58,12 +58,14 @@ class Switch:
         cpu_port: int = 255,
         drop_port: int = 511,
         priority_queues: int = 1,
+        super_frames: bool = True,
         cache_dir: Path | None = None,
     ) -> None:
         """Make a switch, empty or with a program; raises CompilerNotFoundError without a compiler.
 
         A packet whose egress_spec is `drop_port` is dropped; mark_to_drop sets this value. A packet
-        whose standard_metadata.priority is not below `priority_queues` is dropped, too.
+        whose standard_metadata.priority is not below `priority_queues` is dropped, too. Without
+        `super_frames`, ports send every frame by itself.
         """
         self.device_id = device_id
         self.cpu_port = cpu_port
@@ -74,7 +76,7 @@ class Switch:
             priority_queues=priority_queues,
             cache_dir=cache_dir,
         )
-        self.ports: Final = Ports(self._native, cpu_port)
+        self.ports: Final = Ports(self._native, cpu_port, super_frames=super_frames)
         self.tables: Final = Tables(self._native)
         self.profiles: Final = ActionProfiles(self._native)
         self.arrays: Final = Arrays(self._native)

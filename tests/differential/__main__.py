@@ -20,14 +20,16 @@ import time
 from pathlib import Path
 
 from differential.bmv2_switch import RefusedError, missing_reason
-from differential.campaign import Found, check, comparable, make_case, programs
+from differential.campaign import Found, check, comparable, make_case, prepared, programs
 from differential.case import load_case
 from differential.comparison import run_case
 
 
 def _fuzz(options: argparse.Namespace) -> int:
     chosen = [comparable(Found.of(path)) for path in options.json or ()] or [
-        found for found in programs() if not options.programs or found.name in options.programs
+        prepared(found)
+        for found in programs()
+        if not options.programs or found.name in options.programs
     ]
     end_s = time.monotonic() + options.seconds
     broken: set[str] = set()

@@ -50,17 +50,17 @@ class Found:
 
 
 def programs() -> list[Found]:
-    """Return all programs that have a JSON and a P4Info; not those meant to be refused.
-
-    Those of the tests are made comparable.
-    """
+    """Return all programs that have a JSON and a P4Info; not those meant to be refused."""
     jsons = sorted(path for folder in FOLDERS for path in folder.rglob("*.json"))
     pairs = [Found.of(path) for path in jsons]
     return [
-        comparable(pair) if pair.json.parent == FOLDERS[0] else pair
-        for pair in pairs
-        if pair.p4info.exists() and not pair.name.startswith(REFUSED_PREFIX)
+        pair for pair in pairs if pair.p4info.exists() and not pair.name.startswith(REFUSED_PREFIX)
     ]
+
+
+def prepared(program: Found) -> Found:
+    """Return one of `programs()` for both switches: one of the tests is made comparable."""
+    return comparable(program) if program.json.parent == FOLDERS[0] else program
 
 
 def comparable(program: Found) -> Found:

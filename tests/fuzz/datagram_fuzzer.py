@@ -12,7 +12,7 @@ from sanitized_program import run as run_sanitized
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "hostlib" / "native"
-FLAGS = ("-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", f"-I{NATIVE}", f"-I{HERE}")
+FLAGS = ("-O1", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", f"-I{NATIVE}", f"-I{HERE}")
 
 
 def build(folder: Path) -> Path:

@@ -39,15 +39,17 @@ from switchfold.hostlib.transports.packet_socket import (
 from switchfold.hostlib.transports.raw import RawTransport
 from switchfold.hostlib.transports.segmentation import SIOCETHTOOL, cuts_super_frames
 from switchfold.hostlib.transports.udp import UdpTransport
+from time_bound import wait_until
 
 IPRoute = cast(Any, pyroute2).IPRoute
 NEAR, FAR = f"sfs{os.getpid()}a", f"sfs{os.getpid()}b"
-ADDRESS = "10.213.9.1"
+NETWORK = f"10.214.{os.getpid() % 256}"  # another run beside this one has its own route
+ADDRESS = f"{NETWORK}.1"
 ETH_P_ALL = 3
-ETHTOOL_STXCSUM = 0x17
+ETHTOOL_STXCSUM, ETHTOOL_SGRO = 0x17, 0x2C
 ROWS = 20
 SIZE = datagram_bytes(352)
-REMOTE = Endpoint(address="10.213.9.254", mac="02:53:46:00:00:fe")
+REMOTE = Endpoint(address=f"{NETWORK}.254", mac="02:53:46:00:00:fe")
 LAYERS_BYTES, OFFLOAD_BYTES = 42, 10
 NEEDS_CSUM, GSO_UDP_L4 = 1, 5
 pytestmark = [
@@ -66,7 +68,7 @@ def far_end() -> Iterator[socket.socket]:
                 route.link("set", index=route.link_lookup(ifname=name)[0], state="up")
             near = route.link_lookup(ifname=NEAR)[0]
             route.addr("add", index=near, address=ADDRESS, prefixlen=24)
-            route.neigh("add", dst="10.213.9.254", lladdr="02:53:46:00:00:fe", ifindex=near)
+            route.neigh("add", dst=f"{NETWORK}.254", lladdr="02:53:46:00:00:fe", ifindex=near)
             with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sock:
                 sock.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
                 sock.bind((FAR, ETH_P_ALL))
@@ -76,11 +78,15 @@ def far_end() -> Iterator[socket.socket]:
             route.link("del", index=route.link_lookup(ifname=NEAR)[0])
 
 
-def turn_checksums_off(interface: str) -> None:
-    value = create_string_buffer(struct.pack("II", ETHTOOL_STXCSUM, 0), 8)
+def set_feature(interface: str, command: int, *, is_on: bool) -> None:
+    value = create_string_buffer(struct.pack("II", command, is_on), 8)
     request = struct.pack("16sP16x", interface.encode(), addressof(value))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         fcntl.ioctl(sock.fileno(), SIOCETHTOOL, request)
+
+
+def turn_checksums_off(interface: str) -> None:
+    set_feature(interface, ETHTOOL_STXCSUM, is_on=False)
 
 
 def frames_to_switch(far_end: socket.socket, head_bytes: int = 0) -> Iterator[bytes]:
@@ -158,6 +164,20 @@ def super_frame(transport: RawTransport, rows: np.ndarray) -> bytes:
     return head + bytes(packet)
 
 
+def receive_all(transport: RawTransport, count: int) -> bytes:
+    """The next `count` datagrams."""
+    received = np.empty((count, SIZE), np.uint8)
+    done = 0
+
+    def is_complete() -> bool:
+        nonlocal done
+        done += transport.receive(received[done:], 1.0)
+        return done == count
+
+    wait_until(is_complete, lambda: f"{count} datagrams; {done} came")
+    return received.tobytes()
+
+
 def test_raw_answers_super_frames_with_super_frames(far_end: socket.socket) -> None:
     far_end.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
     with closing(RawTransport(NEAR)) as transport:
@@ -169,19 +189,29 @@ def test_raw_answers_super_frames_with_super_frames(far_end: socket.socket) -> N
         assert_complete(whole[OFFLOAD_BYTES:])
 
         far_end.send(super_frame(transport, rows))
-        received = np.empty_like(rows)
-        count = 0
-        while count < len(rows):
-            part = transport.receive(received[count:], 60.0)
-            assert part > 0
-            count += part
-        np.testing.assert_array_equal(received, rows)
+        assert receive_all(transport, len(rows)) == rows.tobytes()
         assert transport.counters == Counter()
 
         assert transport.send(rows) == len(rows)
         message = next(frames_to_switch(far_end, OFFLOAD_BYTES))
         assert segment_bytes_of(message) == SIZE
         assert message[OFFLOAD_BYTES + LAYERS_BYTES :] == rows.tobytes()
+
+
+def test_super_frames_that_gro_may_have_made_teach_nothing(far_end: socket.socket) -> None:
+    set_feature(NEAR, ETHTOOL_SGRO, is_on=True)
+    far_end.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+    rows = rows_of(30)
+    with closing(RawTransport(NEAR)) as transport:
+        transport.open(REMOTE, SIZE)
+        far_end.send(super_frame(transport, rows))
+        assert receive_all(transport, len(rows)) == rows.tobytes()
+        assert transport.send(rows) == len(rows)
+        for row, message in zip(rows, frames_to_switch(far_end, OFFLOAD_BYTES), strict=False):
+            assert message[:OFFLOAD_BYTES] == bytes(OFFLOAD_BYTES)
+            assert_complete(message[OFFLOAD_BYTES:])
+            assert message[OFFLOAD_BYTES + LAYERS_BYTES :] == row.tobytes()
+        assert str(transport.offloads).startswith("offloads: 1 datagram per message sent")
 
 
 def test_mtu_that_shrinks_below_super_frames_is_an_error(far_end: socket.socket) -> None:

@@ -31,13 +31,19 @@ def between() -> Iterator[Wires]:
     assert made.load_namespace not in left
 
 
-@pytest.mark.parametrize("name", ["narrow", "wide", "l3"])
-def test_softswitch_answers_every_frame(between: Wires, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "contender"),
+    [
+        *((name, "softswitch") for name in ("narrow", "wide", "l3")),
+        *((name, "softswitch-super") for name in ("narrow", "wide")),
+    ],
+)
+def test_softswitch_answers_every_frame(between: Wires, name: str, contender: str) -> None:
     slots = 64
     variant = "wide" if name == "wide" else "narrow"
     of = traffic.l3_forwarding(slots) if name == "l3" else traffic.aggregation(variant, slots)
     fill = contenders.setup(name, slots)
-    started = contenders.switch("softswitch", between, CORES, contenders.program(name), fill)
+    started = contenders.switch(contender, between, CORES, contenders.program(name), fill)
     with started as switch:
 
         def is_run() -> bool:
@@ -51,9 +57,10 @@ def test_softswitch_answers_every_frame(between: Wires, name: str) -> None:
         assert switch.cpu_s() > 0
 
 
-def test_load_generator_notices_a_wrong_frame(between: Wires) -> None:
+@pytest.mark.parametrize("super_frames", [False, True])
+def test_load_generator_notices_a_wrong_frame(between: Wires, *, super_frames: bool) -> None:
     of = traffic.aggregation("narrow", 8)
-    with contenders.bare_forwarder(between, CORES) as forwarder:
+    with contenders.bare_forwarder(between, CORES, super_frames=super_frames) as forwarder:
         assert forwarder.load.run(traffic.unchanged(of), 0.05).sent > 0
         with pytest.raises(LoadError, match="unexpected"):
             forwarder.load.run(of, 0.05)

@@ -234,6 +234,7 @@ def test_options_are_logged_in_words(tmp_path: Path) -> None:
         timeout=READY_S,
     )
     assert f"ports=255=mem 3=veth:nothere, grpc_address={address}, device_id=1" in done.stderr
+    assert "port 255 (mem): super-frames none" in done.stderr
     assert "None" not in done.stderr
 
 

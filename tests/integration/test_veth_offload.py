@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from first_byte import HandWrittenProgram, compile_first_byte
+from flow_frames import ones_sum
 from switchfold.softswitch.switch.switch import Switch
 from test_veth_ports import interfaces, ip, packet_socket, wait_for_statistic
 
@@ -36,18 +37,10 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> HandWrittenProgram:
 
 @pytest.fixture
 def switch(program: HandWrittenProgram, interfaces: tuple[str, str]) -> Iterator[Switch]:
-    with Switch(program) as switch:
+    with Switch(program, super_frames=False) as switch:
         switch.ports.add(1, f"veth:{interfaces[0]}")
         switch.start()
         yield switch
-
-
-def ones_sum(data: bytes) -> int:
-    data += bytes(len(data) % 2)
-    total = sum(struct.unpack(f">{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return total
 
 
 def ethernet(version: int, tag: bytes) -> bytes:

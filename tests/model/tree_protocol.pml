@@ -339,6 +339,7 @@ inline flush_at_inner(e, level, is_through) {
 
 /* ---- workers ---- */
 
+#define HAS_STARTED(e) (at[0] >= e || at[1] >= e || at[2] >= e)
 #define IS_WAITING(w) (at[w] <= EPOCHS)
 #define HAS_RESULT(w) (IS_WAITING(w) && result[at[w]] != 0)
 #if !PARTIAL
@@ -376,38 +377,11 @@ inline go_on(w) {
   fi
 }
 
-/* Everything that may happen, without fairness: any packet that was ever sent arrives at any time; workers go on. */
-active proctype Network() {
-  byte w, e;
-  do
-  :: atomic {
-       select(e : 1 .. EPOCHS);
-       select(w : 0 .. NUM_WORKERS - 1);
-       if
-       :: at[w] >= e -> contribute(w, e, false)
-#if PARTIAL && FLUSHES
-       /* Flushes of the highest level: those of lower levels do less. */
-       :: at[w] >= e -> send_flush(w, e, ROOT_LEVEL, false)
-       :: at[w] >= e && RELAYS -> flush_at_root(e, ROOT_LEVEL) /* passed on by the inner switch */
-#endif
-       :: up[e] != 0 -> receive_at_root(e, INNER_BIT, up[e])
-       :: result[e] != 0 -> store(e, result[e], true)
-#if ROGUE
-       :: !PARENT_CHECK -> store(e, ALL, false) /* a child's own result */
-#endif
-       :: go_on(w)
-       :: inner_generation < GENERATIONS -> inner_generation++
-       :: root_generation < GENERATIONS -> root_generation++
-       fi;
-       w = 0; e = 0 }
-  od
-}
-
 #if LIVENESS
 /* A worker's timer: the packet that it sends gets through. */
 proctype Worker(byte w) {
   do
-  :: atomic { IS_WAITING(w) && !MAY_GO_ON(w) && !IS_LEFT_BEHIND(w) -> contribute(w, at[w], true) }
+  :: atomic { IS_WAITING(w) && !MAY_GO_ON(w) && !IS_LEFT_BEHIND(w) -> d_step { contribute(w, at[w], true) } }
   :: atomic { MAY_GO_ON(w) || IS_LEFT_BEHIND(w) -> go_on(w) }
   :: !IS_WAITING(w) -> break
   od
@@ -424,11 +398,13 @@ proctype Flusher(byte w) {
        :: else -> level = ROOT_LEVEL
        fi;
        since = at[w];
-       send_flush(w, at[w], level, true) }
+       d_step { send_flush(w, at[w], level, true) };
+       level = 0 /* It has no meaning between two flushes: the fewer states. */ }
   :: !IS_WAITING(w) -> break
   od
 }
 
+#if GENERATIONS > 1 /* With weak fairness, each process more multiplies the states to visit. */
 active proctype Controller() {
   do
   :: atomic { inner_generation < GENERATIONS -> inner_generation++ }
@@ -437,8 +413,16 @@ active proctype Controller() {
   od
 }
 #endif
+#endif
 
+/*
+ * After the start, this process is the network. It does everything that may happen, without fairness: any packet that was
+ * ever sent arrives at any time; workers go on.
+ *
+ * What a packet does is deterministic, so d_step makes it one transition; the choice of the packet stays outside.
+ */
 init {
+  byte w, e;
   atomic {
     at[0] = 1; at[1] = 1; at[2] = 1;
 #if LIVENESS
@@ -446,12 +430,46 @@ init {
     run Worker(ALIVE);
 #if !PARTIAL
     run Worker(DEAD);
-#elif FLUSHES /* Only the process Network moves worker DEAD. */
+#elif FLUSHES /* Only the network, below, moves worker DEAD. */
     run Flusher(0);
     run Flusher(ALIVE);
 #endif
 #endif
   }
+  do
+  :: atomic {
+       select(e : 1 .. EPOCHS);
+       if
+       :: up[e] != 0 -> d_step { receive_at_root(e, INNER_BIT, up[e]) }
+       :: result[e] != 0 -> d_step { store(e, result[e], true) }
+#if PARTIAL && FLUSHES && RELAYS
+       /* Flushes of the highest level: those of lower levels do less. */
+       :: HAS_STARTED(e) -> d_step { flush_at_root(e, ROOT_LEVEL) } /* passed on by the inner switch */
+#endif
+#if ROGUE
+       :: !PARENT_CHECK -> d_step { store(e, ALL, false) } /* a child's own result */
+#endif
+       :: else
+       fi;
+       e = 0 }
+  :: atomic {
+       select(e : 1 .. EPOCHS);
+       if :: w = 0 :: w = 1 :: w = 2 fi;
+       if
+       :: at[w] >= e -> d_step { contribute(w, e, false) }
+#if PARTIAL && FLUSHES
+       :: at[w] >= e -> d_step { send_flush(w, e, ROOT_LEVEL, false) }
+#endif
+       :: else
+       fi;
+       w = 0; e = 0 }
+  :: atomic {
+       if :: w = 0 :: w = 1 :: w = 2 fi;
+       go_on(w);
+       w = 0 }
+  :: atomic { inner_generation < GENERATIONS -> inner_generation++ }
+  :: atomic { root_generation < GENERATIONS -> root_generation++ }
+  od
 }
 
 #if LIVENESS

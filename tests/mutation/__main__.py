@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from differential.campaign import programs
-from mutation.frame_fuzzer import build
+from differential.campaign import prepared, programs
+from mutation.frame_fuzzer import FuzzerBuilder
 from sanitized_program import run
 
 
@@ -24,11 +24,13 @@ def main() -> int:
     parser.add_argument("programs", nargs="*", help="names of programs; default: all")
     options = parser.parse_args()
     chosen = [item for item in programs() if not options.programs or item.name in options.programs]
-    for program in chosen:
-        with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
-            fuzzer = build(program.json, Path(folder))
-            said = run(fuzzer, options.frames // len(chosen), options.seed)
-            print(f"{program.name}: {said.strip().splitlines()[-1]}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="mutation-") as runtime:
+        builder = FuzzerBuilder(Path(runtime), "-O1")
+        for program in chosen:
+            with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
+                fuzzer = builder.build(prepared(program).json, Path(folder))
+                said = run(fuzzer, options.frames // len(chosen), options.seed)
+                print(f"{program.name}: {said.strip().splitlines()[-1]}", flush=True)
     return 0
 
 

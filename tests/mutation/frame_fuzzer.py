@@ -3,7 +3,7 @@
 """Builds frame_fuzzer.c for one program: runtime, generated code and driver in an executable.
 
 The program's JSON gives seed frames (see differential.packets) and table entries; both become a
-C header.
+C header. The runtime is the same for all programs and compiled once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from differential.packets import PacketGenerator
 from differential.program_layout import ProgramLayout
 from sanitized_program import build as build_sanitized
+from sanitized_program import compile_objects
 from switchfold.softswitch.compilation.compiler import RUNTIME, SOURCES
 from switchfold.softswitch.compilation.runtime_library import SOURCES as RUNTIME_SOURCES
 from switchfold.softswitch.generator import generate
@@ -27,15 +28,23 @@ ENTRIES_PER_TABLE = 12
 PORTS = (1, 2, 3, 4, 5, 255, 511)
 
 
-def build(json: Path, folder: Path, seed: int = 1) -> Path:
-    """Return the executable for a program, made in this folder."""
-    program = read_program(json)
-    rng = random.Random(seed)
-    (folder / "pipeline.c").write_text(generate(program), encoding="utf-8")
-    (folder / "state.h").write_text(_state(json, program, rng), encoding="utf-8")
-    runtime = (*(RUNTIME / name for name in SOURCES), *RUNTIME_SOURCES)
-    sources = (DRIVER, folder / "pipeline.c", *runtime)
-    return build_sanitized(folder / "frame_fuzzer", sources, [f"-I{folder}", f"-I{RUNTIME}"])
+class FuzzerBuilder:
+    """Compiles the runtime once, and links it to the driver and the code of each program."""
+
+    def __init__(self, folder: Path, level: str) -> None:
+        """Compile the runtime into this folder; `level` is the compiler's, "-O1" for instance."""
+        self._flags = (level, f"-I{RUNTIME}")
+        sources = [*(RUNTIME / name for name in SOURCES), *RUNTIME_SOURCES]
+        self._objects = compile_objects(folder, sources, self._flags)
+
+    def build(self, json: Path, folder: Path, seed: int = 1) -> Path:
+        """Return the executable for a program, made in this folder."""
+        program = read_program(json)
+        rng = random.Random(seed)
+        (folder / "pipeline.c").write_text(generate(program), encoding="utf-8")
+        (folder / "state.h").write_text(_state(json, program, rng), encoding="utf-8")
+        inputs = [DRIVER, folder / "pipeline.c", *self._objects]
+        return build_sanitized(folder / "frame_fuzzer", inputs, [*self._flags, f"-I{folder}"])
 
 
 def _state(json: Path, program: Program, rng: random.Random) -> str:

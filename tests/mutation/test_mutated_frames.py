@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from differential.campaign import Found, programs
-from mutation.frame_fuzzer import build
+from differential.campaign import Found, prepared, programs
+from mutation.frame_fuzzer import FuzzerBuilder
 from sanitized_program import missing_reason, run
 
 FRAMES = 200_000
@@ -26,12 +26,21 @@ CHOSEN = (
 PROGRAMS = [item for item in programs() if item.name in CHOSEN]
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda item: item.name)
-def test_mutated_frames_neither_crash_nor_leak(program: Found, tmp_path: Path) -> None:
-    reason = missing_reason(tmp_path)
+@pytest.fixture(scope="module")
+def builder(tmp_path_factory: pytest.TempPathFactory) -> FuzzerBuilder:
+    folder = tmp_path_factory.mktemp("runtime")
+    reason = missing_reason(folder)
     if reason is not None:
         pytest.skip(reason)
-    fuzzer = build(program.json, tmp_path)
+    # So few frames take less time than an optimising compiler.
+    return FuzzerBuilder(folder, "-O0")
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda item: item.name)
+def test_mutated_frames_neither_crash_nor_leak(
+    program: Found, builder: FuzzerBuilder, tmp_path: Path
+) -> None:
+    fuzzer = builder.build(prepared(program).json, tmp_path)
     said = run(fuzzer, FRAMES // len(PROGRAMS), 1)
     frames, rest = said.splitlines()[-1].split(" frames, ")
     assert int(frames) == FRAMES // len(PROGRAMS)

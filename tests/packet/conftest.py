@@ -70,16 +70,14 @@ def open_job(target: Target) -> Iterator[OpenJob]:
         fields["values_per_packet"] = target.values_per_packet
         job = Job(job_id=serial, generation=serial, **fields)
         opened.append(job)
-        for entry in job_entries(job):
-            target.insert(entry)
+        target.insert(*job_entries(job))
         members = [(job.port(worker), worker + 1) for worker in range(job.num_workers)]
         target.set_multicast_group(job.multicast_group_id, members)
         return job
 
     yield open_one
     for job in opened:
-        for entry in job_entries(job):
-            target.delete(entry)
+        target.delete(*job_entries(job))
         target.set_multicast_group(job.multicast_group_id, [])
 
 

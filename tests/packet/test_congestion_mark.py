@@ -88,8 +88,7 @@ class SoftswitchBottleneck:
 
     def install(self, entries: Sequence[Entry], groups: dict[int, list[tuple[int, int]]]) -> None:
         """See Bottleneck."""
-        for entry in entries:
-            self._control.insert(entry)
+        self._control.insert(*entries)
         for number, replicas in groups.items():
             self._control.set_multicast_group(number, replicas)
 
@@ -132,8 +131,7 @@ class Bmv2Bottleneck:
 
     def install(self, entries: Sequence[Entry], groups: dict[int, list[tuple[int, int]]]) -> None:
         """See Bottleneck."""
-        for entry in entries:
-            self._target.insert(entry)
+        self._target.insert(*entries)
         for number, replicas in groups.items():
             self._target.set_multicast_group(number, replicas)
 

@@ -44,11 +44,9 @@ def route(address: int, prefix_len: int, port: int, mac: int) -> Entry:
 @pytest.fixture(autouse=True)
 def routes(target: Target) -> Iterator[None]:
     entries = [route(NETWORK, 16, 2, 0x0B), route(HOST, 32, 3, HOST_MAC)]
-    for entry in entries:
-        target.insert(entry)
+    target.insert(*entries)
     yield
-    for entry in entries:
-        target.delete(entry)
+    target.delete(*entries)
 
 
 def frame(payload: bytes, *, ttl: int, sent: bool, dst: int = HOST, **ip: Any) -> bytes:

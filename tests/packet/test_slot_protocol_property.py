@@ -76,8 +76,7 @@ class _Twins:
                 allow_partial=allow_partial,
             )
             self.jobs[num_workers, allow_partial] = job
-            for entry in job_entries(job):
-                target.insert(entry)
+            target.insert(*job_entries(job))
             group = [(job.port(w), w + 1) for w in range(num_workers)]
             target.set_multicast_group(job.multicast_group_id, group)
             self.reference.jobs[job_id] = _reference_job(job)

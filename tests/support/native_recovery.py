@@ -8,7 +8,7 @@ import ctypes
 from collections.abc import Callable, Iterable
 from ctypes import POINTER, c_bool, c_double, c_int64, c_uint16, c_uint32, c_void_p
 
-from switchfold.hostlib.native.library import Rtt, library
+from switchfold.hostlib.native.library import RttStruct, library
 
 
 class Slot(ctypes.Structure):
@@ -41,7 +41,7 @@ class _State(ctypes.Structure):
         ("slots", POINTER(Slot)),
         ("slot_count", c_uint32),
         ("trees", c_void_p),
-        ("rtt", POINTER(Rtt)),
+        ("rtt", POINTER(RttStruct)),
         ("next_number", c_int64),
         ("num_again", c_uint32),
         ("expiry_s", c_double),
@@ -53,8 +53,15 @@ class _State(ctypes.Structure):
 
 _SLOTS = POINTER(POINTER(Slot))
 _PROTOTYPES = {
-    "rtt_probe_s": (c_double, POINTER(Rtt)),
-    "recovery_init": (c_bool, POINTER(_State), POINTER(Slot), c_uint32, c_uint32, POINTER(Rtt)),
+    "rtt_probe_s": (c_double, POINTER(RttStruct)),
+    "recovery_init": (
+        c_bool,
+        POINTER(_State),
+        POINTER(Slot),
+        c_uint32,
+        c_uint32,
+        POINTER(RttStruct),
+    ),
     "recovery_close": (None, POINTER(_State)),
     "recovery_next_s": (c_double, POINTER(_State)),
     "recovery_resume": (None, POINTER(_State), c_double),
@@ -78,7 +85,7 @@ def _function(name: str) -> Callable[..., int | float]:
 class Recovery:
     """Loss recovery of some slots; a row is the number of a slot."""
 
-    def __init__(self, trees: list[int], rtt: Rtt) -> None:
+    def __init__(self, trees: list[int], rtt: RttStruct) -> None:
         """`trees`: by row, the number of its tree."""
         self._slots = (Slot * len(trees))()
         for slot, tree in zip(self._slots, trees, strict=True):

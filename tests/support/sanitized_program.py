@@ -16,7 +16,6 @@ from switchfold.softswitch.compilation.compiler import find_compiler
 
 FLAGS = (
     "-std=c11",
-    "-O1",
     "-g",
     "-pthread",
     "-fno-omit-frame-pointer",
@@ -35,8 +34,15 @@ def missing_reason(folder: Path) -> str | None:
     return None if made.returncode == 0 else "this C compiler comes without sanitizers"
 
 
+def compile_objects(folder: Path, sources: Sequence[Path], flags: Sequence[str]) -> list[Path]:
+    """Compile sources into this folder, and return what `build` links."""
+    command = [*find_compiler(), *FLAGS, *flags, "-c", *map(str, sources)]
+    subprocess.run(command, cwd=folder, check=True)
+    return [folder / f"{source.stem}.o" for source in sources]
+
+
 def build(program: Path, sources: Sequence[Path], flags: Sequence[str]) -> Path:
-    """Compile a program from its sources, and return it."""
+    """Compile a program from sources and objects, and return it."""
     command = [*find_compiler(), *FLAGS, *flags, "-o", str(program), *map(str, sources), "-lm"]
     subprocess.run(command, check=True)
     return program

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchfold.hostlib.control.view import JobView
-from switchfold.hostlib.native.library import BATCH, Arrivals, library
+from switchfold.hostlib.native.library import BATCH, ArrivalsStruct, library
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.slots.switch_reducer import SwitchReducer
 
@@ -35,7 +35,7 @@ class SteppedReducer:
         for first in range(0, len(rows), BATCH):
             part = np.ascontiguousarray(rows[first : first + BATCH])
             pointers = (ctypes.c_void_p * len(part))(*(row.ctypes.data for row in part))
-            arrivals = Arrivals()
+            arrivals = ArrivalsStruct()
             error = library.reducer_take(
                 self._handle, pointers, len(part), now_s, ctypes.byref(arrivals)
             )

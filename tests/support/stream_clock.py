@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from switchfold.hostlib.native.library import BATCH, Arrivals, StreamOptions, library
+from switchfold.hostlib.native.library import BATCH, ArrivalsStruct, StreamOptionsStruct, library
 from switchfold.hostlib.slots.wire import datagram_bytes
 
 STEP_S = 0.01
@@ -31,7 +31,7 @@ class _Reducers:
 
     def new(self, transport: int, options: Any, *arguments: Any) -> int:
         reducer = self._new(transport, options, *arguments)
-        settings: StreamOptions = options._obj
+        settings: StreamOptionsStruct = options._obj
         size = datagram_bytes(settings.values_per_packet)
         self._transports[reducer] = transport
         self._rows[reducer] = np.empty((BATCH, size), np.uint8)
@@ -49,7 +49,7 @@ class _Reducers:
 
     def poll(self, reducer: int, until_s: float, out: Any) -> int:
         """Do what `reducer_poll` does, and return after each step."""
-        arrivals: Arrivals = out._obj
+        arrivals: ArrivalsStruct = out._obj
         arrivals.num_results = arrivals.num_events = arrivals.num_others = 0
         arrivals.result_s = 0.0
         error = library.reducer_send(reducer, self._now_s(reducer))

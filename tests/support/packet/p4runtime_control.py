@@ -93,13 +93,13 @@ class P4RuntimeControl:
         action = fy.P4TableAction(entry.action, **entry.params)
         return fy.P4TableEntry(entry.table, match=fy.P4TableMatch(**match), action=action)
 
-    def insert(self, entry: Entry) -> None:
+    def insert(self, *entries: Entry) -> None:
         """See packet_target.Target."""
-        self._run(self._switch.write([+self._table_entry(entry)]))
+        self._run(self._switch.write([+self._table_entry(entry) for entry in entries]))
 
-    def delete(self, entry: Entry) -> None:
+    def delete(self, *entries: Entry) -> None:
         """See packet_target.Target."""
-        self._run(self._switch.write([-self._table_entry(entry)]))
+        self._run(self._switch.write([-self._table_entry(entry) for entry in entries]))
 
     def set_multicast_group(self, group_id: int, replicas: Sequence[tuple[int, int]]) -> None:
         """See packet_target.Target."""

@@ -44,12 +44,12 @@ class Target(Protocol):
         """Send a frame out of a port from the controller; return all that leaves."""
         ...
 
-    def insert(self, entry: Entry) -> None:
-        """Insert a table entry."""
+    def insert(self, *entries: Entry) -> None:
+        """Insert table entries, by one request."""
         ...
 
-    def delete(self, entry: Entry) -> None:
-        """Delete a table entry."""
+    def delete(self, *entries: Entry) -> None:
+        """Delete table entries, by one request."""
         ...
 
     def set_multicast_group(self, group_id: int, replicas: Sequence[tuple[int, int]]) -> None:

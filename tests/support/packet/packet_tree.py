@@ -132,16 +132,14 @@ class Node:
     def installed(self, target: Target) -> Generator[None]:
         """Let a target be this switch; its slots keep what they hold."""
         entries = self.entries()
-        for entry in entries:
-            target.insert(entry)
+        target.insert(*entries)
         replicas = [(child.port, child.child_id + 1) for child in self.children]
         target.set_multicast_group(self.job_id, replicas)
         try:
             yield
         finally:
             target.set_multicast_group(self.job_id, [])
-            for entry in entries:
-                target.delete(entry)
+            target.delete(*entries)
 
     def child(self, child_id: int) -> Child:
         """Return a child."""

@@ -113,8 +113,7 @@ class TreeNetwork:
         self._jobs = jobs
         for job in jobs:
             for node in job.tree.nodes:
-                for entry in job.entries(node):
-                    targets[node.number].insert(_entry(entry))
+                targets[node.number].insert(*map(_entry, job.entries(node)))
                 targets[node.number].set_multicast_group(job.job_id, job.replicas(node))
                 self.references[node.number].jobs[job.job_id] = job.reference(node)
 
@@ -200,6 +199,5 @@ class TreeNetwork:
         """Take the jobs out of the switches."""
         for job in self._jobs:
             for node in job.tree.nodes:
-                for entry in job.entries(node):
-                    self.targets[node.number].delete(_entry(entry))
+                self.targets[node.number].delete(*map(_entry, job.entries(node)))
                 self.targets[node.number].set_multicast_group(job.job_id, [])

@@ -35,6 +35,11 @@ def test_aims_compare_medians() -> None:
         "wide, veth, times BMv2's packets/s": (50.0, True),
     }
     assert "75%" in rate_report.describe("narrow", rows["narrow"])
+    veth |= {"bare-super": figures(3e6, 4e6), "softswitch-super": figures(1.5e6, 2e6)}
+    found = {aim["what"]: (aim["found"], aim["is_met"]) for aim in rate_report.aims(rows)}
+    assert found["wide, veth, super-frames, of the bare forwarder"] == (0.5, False)
+    assert found["wide, veth, super-frames, packets/s"] == (1.5e6, True)
+    assert "50%" in rate_report.describe("wide", rows["wide"])
     without = {"l3": {"veth": {key: veth[key] for key in ("bare", "softswitch")}}}
     assert [aim["what"] for aim in rate_report.aims(without)] == ["l3, veth, of the bare forwarder"]
 

@@ -133,7 +133,7 @@ def read_sources() -> dict[str, str]:
 def test_every_part_has_classes() -> None:
     sources = read_sources()
     for part in PARTS:
-        trees = [ast.parse(text) for path, text in sources.items() if path.startswith(f"{part}/")]
+        trees = (ast.parse(text) for path, text in sources.items() if path.startswith(f"{part}/"))
         assert any(class_names(tree) for tree in trees), part
 
 

@@ -25,6 +25,7 @@ from switchfold.hostlib.errors import (
     PeerRefusedError,
 )
 from switchfold.hostlib.hosts import Algorithm, HostAllreduce, LinkCosts
+from switchfold.hostlib.hosts.channel import Channel
 from switchfold.hostlib.hosts.cost import doubling_steps
 from switchfold.hostlib.hosts.values import SEGMENT_VALUES
 from switchfold.hostlib.peers import PeerServer
@@ -249,7 +250,37 @@ def test_costs_choose_by_size() -> None:
     assert costs.choose(8, 100_000_000) is Algorithm.RING
     assert costs.choose(2, 100_000_000) is Algorithm.RING
     assert costs.choose(33, 176_000) is Algorithm.HALVING
+    assert costs.choose(8, 250_000) is Algorithm.HALVING  # 56 messages in a ring, here 8
+    assert costs.choose(8, 1_000_000) is Algorithm.RING
+    assert costs.choose(4, 250_000) is Algorithm.RING
     assert [doubling_steps(n) for n in (1, 2, 3, 4, 5, 8, 9)] == [0, 1, 3, 2, 4, 3, 5]
+
+
+@pytest.mark.parametrize(
+    ("costs", "num_members", "num_values"),
+    [(RING, 4, 150_000), (HALVING, 4, 300_000), (HALVING, 8, 1000), (DOUBLING, 4, 90_000)],
+)
+def test_costs_count_the_messages_that_a_member_sends(
+    costs: Always, num_members: int, num_values: int
+) -> None:
+    free = LinkCosts(latency_ns=0, message_ns=1_000_000_000, megabyte_us=0)
+    predicted = {
+        Algorithm.RING: free.ring_s,
+        Algorithm.HALVING: free.halving_s,
+        Algorithm.DOUBLING: free.doubling_s,
+    }[costs.algorithm](num_members, num_values)
+    sent: list[int] = []
+    parts = [np.ones(num_values, np.int32) for _ in range(num_members)]
+    with PeerGroup(num_members, costs) as group, pytest.MonkeyPatch.context() as patch:
+        send = Channel._send
+
+        def count(channel: Channel, position: int, *rest: Any) -> None:
+            sent.append(position)
+            send(channel, position, *rest)
+
+        patch.setattr(Channel, "_send", count)
+        check(group, ADD, parts)
+    assert len(sent) == num_members * predicted
 
 
 member_frames = st.builds(

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from fake_switch import FakeSwitch
 from peer_group import RING, PeerGroup
@@ -17,6 +19,8 @@ from slow_link import SlowLink
 from switchfold.hostlib.control.view import JobView, Member
 from switchfold.hostlib.errors import AllreduceTimeoutError
 from switchfold.hostlib.hosts.host_reducer import STALL_S
+from switchfold.hostlib.hosts.life_sign import LifeSign
+from switchfold.hostlib.peers import PeerServer
 from switchfold.hostlib.peers.connection import Connection
 from switchfold.hostlib.peers.event_loop import EventLoop
 from switchfold.hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind
@@ -110,6 +114,28 @@ def test_standing_names_whose_values_are_due() -> None:
         submitted.append(group.submit(1, ADD, np.ones(10, np.int32)))
         group.wait(submitted)
         wait_until(lambda: not group.paths[0].standing.awaited, "the end")
+
+
+def test_silent_members_are_called_and_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their kernels give no sign of life, but their servers accept a call."""
+    called: list[tuple[str, int]] = []
+
+    def call(
+        server: PeerServer, address: tuple[str, int], on_answer: Callable[[bool], None]
+    ) -> LifeSign:
+        called.append(address)
+        return LifeSign(server, address, on_answer)
+
+    with PeerGroup(3, RING) as group:
+        group.reduce(ADD, [np.ones(10, np.int32)] * 3)
+        assert not called
+        monkeypatch.setattr("switchfold.hostlib.hosts.allreduce.LifeSign", call)
+        monkeypatch.setattr(Connection, "alive_s", property(lambda _: time.monotonic() - 10))
+        everyone = {(member.peer_address, member.peer_port) for member in group.members}
+        wait_until(lambda: set(called) == everyone, "a call of each member")
+        for reduction in group.reduce(ADD, [np.ones(10, np.int32)] * 3):
+            assert (reduction.values == 3).all()
+        assert group.failures == [None] * 3
 
 
 def test_timeout_tells_facts_from_guesses() -> None:

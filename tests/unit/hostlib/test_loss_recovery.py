@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 
 from native_recovery import Recovery
-from switchfold.hostlib.native.library import Rtt, library
+from switchfold.hostlib.native.library import RttStruct, library
 
 LATER_RESULTS = 3
 PROBE_CHUNKS = 4
@@ -22,7 +22,7 @@ class Sending:
     """Sixteen rows, all sent at time 0 after an RTT was measured."""
 
     def __init__(self, num_trees: int = 1, withheld: list[int] | None = None) -> None:
-        rtt: Rtt = library.rtt_new(0.1, TIMEOUT_S, 1.0)
+        rtt: RttStruct = library.rtt_new(0.1, TIMEOUT_S, 1.0)
         for _ in range(50):
             library.rtt_add_sample(rtt, RTT_S)
         self.recovery = Recovery([row % num_trees for row in range(ROWS)], rtt)

@@ -273,10 +273,7 @@ def test_acknowledgements_are_signs_of_life() -> None:
         loop.stop(lambda: None)
 
 
-@pytest.mark.parametrize("is_sending", [True, False])
-def test_heartbeats_go_out_while_idle_and_silence_closes(
-    monkeypatch: pytest.MonkeyPatch, *, is_sending: bool
-) -> None:
+def test_heartbeats_go_out_while_idle_and_silence_closes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("switchfold.hostlib.peers.heartbeat.HEARTBEAT_S", 0.05)
     errors: list[PeerError] = []
     receiver: Any = SimpleNamespace(on_closed=lambda _, error: errors.append(error))
@@ -285,7 +282,7 @@ def test_heartbeats_go_out_while_idle_and_silence_closes(
 
     def start() -> None:
         connection = Connection(loop, near, receiver, is_connecting=False)
-        Heartbeat(loop, connection, is_sending=is_sending, silence_s=0.3)
+        Heartbeat(loop, connection, silence_s=0.3)
 
     with far:
         far.settimeout(60)
@@ -299,7 +296,7 @@ def test_heartbeats_go_out_while_idle_and_silence_closes(
         heartbeat = Frame(FrameKind.HEARTBEAT).pack()
         count = len(received) // len(heartbeat)
         assert received == count * heartbeat
-        assert bool(count) == is_sending
+        assert count > 0
     loop.stop(lambda: None)
 
 

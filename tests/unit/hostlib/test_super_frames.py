@@ -22,6 +22,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from switchfold.hostlib.control.view import Endpoint
+from switchfold.hostlib.native.library import PacketLinkStruct
 from switchfold.hostlib.native.transports import Joining, SocketTransport
 from switchfold.hostlib.slots.wire import datagram_bytes
 from switchfold.hostlib.transports.base import Offloads
@@ -61,8 +62,9 @@ class Bench:
     transport: SocketTransport
     kernel: socket.socket
 
-    def open(self, joining: Joining) -> None:
-        self.transport.open_packets(frames_between(WORKER, SWITCH, SIZE), "lo", joining)
+    def open(self, joining: Joining, *, has_header: bool = True) -> None:
+        link = PacketLinkStruct(interface=b"lo", has_offload_header=has_header, join=joining)
+        self.transport.open_packets(frames_between(WORKER, SWITCH, SIZE), link)
 
     def give(self, message: bytes) -> None:
         self.kernel.send(message)
@@ -294,7 +296,7 @@ def test_super_frames_begin_when_the_switch_leaves_checksums_to_others(bench: Be
 
 
 def test_frames_without_offload_header(bench: Bench) -> None:
-    bench.open(Joining.NEVER)
+    bench.open(Joining.NEVER, has_header=False)
     sent = payloads(3)
     rows = np.frombuffer(b"".join(sent), np.uint8).reshape(-1, SIZE).copy()
     assert bench.transport.send(rows) == 3

@@ -1,0 +1,438 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What leaves in super-frames is, once cut, what leaves frame by frame."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import struct
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from first_byte import HandWrittenProgram, compile_first_byte
+from flow_frames import ACK, CWR, ECE, FIN, PSH, SYN, TAG, FlowFrame, burst, ones_sum, payload
+from switchfold.bmv2_topos.network.links import turn_offloads_off
+from switchfold.bmv2_topos.network.namespaces import (
+    call_in_namespace,
+    call_with_route,
+    create_namespace,
+    remove_namespace,
+)
+from switchfold.softswitch.switch.switch import Switch
+from test_veth_ports import bring_up, interfaces, ip, packet_socket
+
+__all__ = ["interfaces"]  # a fixture
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="veth ports need root"),
+]
+
+SOL_PACKET, PACKET_AUXDATA, PACKET_VNET_HDR = 263, 8, 15
+UDP = FlowFrame()
+NUMBERED = replace(UDP, identification=0xFFFD, fragment=0)
+TCP = FlowFrame(protocol=6, options=b"\1\1\1\0", identification=7)
+OTHER = bytes([4, 2]) + bytes(10) + b"\x88\xb5" + bytes(80)
+
+
+def encoded(*frames: FlowFrame | bytes) -> list[bytes]:
+    return [frame if isinstance(frame, bytes) else frame.encode() for frame in frames]
+
+
+def changed(frames: Sequence[FlowFrame], index: int, **fields: object) -> list[FlowFrame]:
+    return [
+        replace(frame, **fields) if number == index else frame  # pyright: ignore[reportArgumentType]
+        for number, frame in enumerate(frames)
+    ]
+
+
+def tcp_burst(*sizes: int, last: int = 0, **fields: int) -> list[FlowFrame]:
+    frames = burst(replace(TCP, **fields), sizes, numbered=True)  # pyright: ignore[reportArgumentType]
+    return changed(frames, len(frames) - 1, flags=frames[-1].flags | last)
+
+
+SIX = (700,) * 5 + (333,)
+CASES: dict[str, tuple[list[bytes], int]] = {
+    "without an identification": (encoded(*burst(UDP, SIX)), 1),
+    "numbered, across the wrap": (encoded(*burst(NUMBERED, SIX, numbered=True)), 1),
+    "one number for all": (encoded(*burst(replace(UDP, identification=3), SIX)), 0),
+    "no number, may be fragmented": (encoded(*burst(replace(UDP, fragment=0), SIX)), 0),
+    "fragments": (encoded(*burst(replace(UDP, fragment=0x2000), SIX)), 0),
+    "the mark of one packet": (encoded(*changed(burst(UDP, SIX), 2, tos=3)), 2),
+    "marks of all packets": (encoded(*burst(replace(UDP, tos=3), SIX)), 1),
+    "another TTL": (encoded(*changed(burst(UDP, SIX), 3, ttl=63)), 2),
+    "another port": (encoded(*changed(burst(UDP, SIX), 3, source_port=1)), 2),
+    "another flow in between": (encoded(*burst(UDP, SIX)[:3], OTHER, *burst(UDP, SIX)[3:]), 2),
+    "VLAN": (encoded(*burst(replace(UDP, tag=TAG), SIX)), 1),
+    "VLAN and none": (encoded(*changed(burst(UDP, SIX), 3, tag=TAG)), 2),
+    "growing packets": (encoded(*burst(UDP, range(600, 610))), 0),
+    "shrinking packets": (encoded(*burst(UDP, range(610, 600, -1))), 5),
+    "odd sizes": (encoded(*burst(UDP, (701, 701, 701, 1))), 1),
+    "no UDP checksum": (encoded(*changed(burst(UDP, SIX), 2, checksum="none")), 2),
+    "a wrong UDP checksum": (encoded(*changed(burst(UDP, SIX), 2, checksum="wrong")), 2),
+    "a wrong first UDP checksum": (encoded(*changed(burst(UDP, SIX), 0, checksum="wrong")), 1),
+    "a trailer": (encoded(*changed(burst(UDP, SIX), 2, trailer=bytes(3))), 2),
+    "empty datagrams": (encoded(*burst(UDP, (0, 0, 0))), 0),
+    "more than IP carries": (encoded(*burst(UDP, (1400,) * 60)), 2),
+    "IPv6": (encoded(*burst(replace(UDP, version=6), SIX)), 1),
+    "IPv6 with a tag": (encoded(*burst(replace(UDP, version=6, tag=TAG), SIX)), 1),
+    "IPv6, another class": (encoded(*changed(burst(replace(UDP, version=6), SIX), 2, tos=1)), 2),
+    "TCP": (encoded(*tcp_burst(*SIX, last=PSH | FIN)), 1),
+    "TCP across the wrap": (encoded(*tcp_burst(*SIX, sequence=2**32 - 900)), 1),
+    "TCP over IPv6": (encoded(*burst(replace(TCP, version=6), SIX)), 1),
+    "TCP, one sends on after a push": (
+        encoded(*changed(tcp_burst(*SIX), 2, flags=ACK | PSH)),
+        2,
+    ),
+    "TCP, marks echoed": (encoded(*tcp_burst(*SIX, flags=ACK | ECE)), 1),
+    "TCP, window reduced": (encoded(*changed(tcp_burst(*SIX), 0, flags=ACK | CWR)), 1),
+    "TCP, a synchronization": (encoded(*changed(tcp_burst(*SIX), 0, flags=ACK | SYN)), 1),
+    "TCP, a gap": (encoded(*tcp_burst(*SIX)[:3], *tcp_burst(*SIX)[4:]), 2),
+    "TCP, twice the same": (encoded(*[tcp_burst(700)[0]] * 3), 0),
+    "TCP, acknowledges more": (encoded(*changed(tcp_burst(*SIX), 3, acknowledged=6)), 2),
+    "TCP, another window": (encoded(*changed(tcp_burst(*SIX), 3, window=1)), 2),
+    "TCP, other options": (encoded(*changed(tcp_burst(*SIX), 3, options=b"\1\1\0\0")), 2),
+    "TCP, one number for all": (encoded(*burst(TCP, SIX)), 0),
+    "TCP, a wrong checksum": (encoded(*changed(tcp_burst(*SIX), 3, checksum="wrong")), 2),
+    "TCP, acknowledgements": (encoded(*tcp_burst(0, 0, 0)), 0),
+}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> HandWrittenProgram:
+    return compile_first_byte(tmp_path_factory.mktemp("first_byte"))
+
+
+def send_batch(switch: Switch, frames: Sequence[bytes]) -> None:
+    """Put up to 64 frames into mem port 1 of a switch that does not run: they are one batch."""
+    rows = np.zeros((len(frames), 9232), np.uint8)
+    for row, frame in zip(rows, frames, strict=True):
+        row[: len(frame)] = np.frombuffer(frame, np.uint8)
+    lengths = np.array([len(frame) for frame in frames], np.int32)
+    assert switch.ports.mem_port(1).send(rows, lengths) == len(frames)
+
+
+def receive_mem(switch: Switch, number: int, count: int) -> list[bytes]:
+    rows, lengths = np.zeros((64, 9232), np.uint8), np.zeros(64, np.int32)
+    frames: list[bytes] = []
+    while len(frames) < count:
+        received = switch.ports.mem_port(number).receive(rows, lengths, 60.0)
+        assert received > 0, f"{len(frames)} of {count} frames"
+        frames += [rows[index, : lengths[index]].tobytes() for index in range(received)]
+    return frames
+
+
+def receive_raw(host: socket.socket) -> bytes:
+    """Return a frame with the VLAN tag that the kernel has put aside."""
+    data, ancillary, _, _ = host.recvmsg(65600, 256)
+    for _, kind, aux in ancillary:
+        status, _, _, _, _, tci, tpid = struct.unpack("=IIIHHHH", aux)
+        if kind == PACKET_AUXDATA and status & 0x10:
+            return data[:12] + struct.pack(">HH", tpid, tci) + data[12:]
+    return data
+
+
+def host_of(interface: str) -> socket.socket:
+    host = packet_socket(interface)
+    host.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
+    host.setsockopt(socket.SOL_SOCKET, 33, 1 << 23)  # SO_RCVBUFFORCE
+    return host
+
+
+def as_forwarded(frame: bytes) -> bytes:
+    """Return the frame as the program first_byte sends it: it writes two bytes."""
+    return frame[:2] + bytes(2) + frame[4:]
+
+
+def unnumbered(frame: bytes) -> bytes:
+    """Return the frame with identification 0 if it must not be fragmented (RFC 6864)."""
+    at = 18 if frame[12:14] == TAG[:2] else 14
+    if frame[at - 2 : at] != b"\x08\x00" or frame[at + 6 : at + 8] != b"\x40\x00":
+        return frame
+    head = frame[at : at + 4] + bytes(2) + frame[at + 6 : at + 10]
+    addresses = frame[at + 12 : at + 20]
+    assert ones_sum(frame[at : at + 20]) == 0xFFFF
+    checksum = struct.pack(">H", 0xFFFF ^ ones_sum(head + addresses))
+    return frame[:at] + head + checksum + addresses + frame[at + 20 :]
+
+
+def has_no_number(frame: bytes) -> bool:
+    at = 18 if frame[12:14] == TAG[:2] else 14
+    return frame[at + 4 : at + 8] == b"\0\0\x40\0"
+
+
+def assert_same(found: Sequence[bytes], sent: Sequence[bytes]) -> None:
+    """Byte for byte, but for the numbers of packets that came without one."""
+    wanted = [as_forwarded(frame) for frame in sent]
+    found = [
+        unnumbered(frame) if has_no_number(want) else frame
+        for frame, want in zip(found, wanted, strict=True)
+    ]
+    assert found == wanted
+
+
+def cut_by_kernel(
+    program: HandWrittenProgram,
+    between: tuple[str, str],
+    frames: Sequence[bytes],
+    *,
+    super_frames: bool = True,
+) -> tuple[list[bytes], int]:
+    """Return the frames at the far end of a link that passes none larger, and the super-frames."""
+    turn_offloads_off(between[0])
+    with (
+        Switch(program, super_frames=super_frames) as switch,
+        host_of(between[1]) as host,
+    ):
+        switch.ports.add(1, "mem")
+        switch.ports.add(2, f"veth:{between[0]}")
+        send_batch(switch, frames)
+        switch.start()
+        found = [receive_raw(host) for _ in frames]
+        counts = switch.ports.statistics(2)
+        assert counts["tx_packets"] == len(frames)
+        assert counts["tx_bytes"] == sum(map(len, frames))
+        return found, counts["tx_super_frames"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernel_cuts_what_one_by_one_would_be(
+    program: HandWrittenProgram, interfaces: tuple[str, str], name: str
+) -> None:
+    frames, super_frames = CASES[name]
+    found, joined = cut_by_kernel(program, interfaces, frames)
+    assert_same(found, frames)
+    assert joined == super_frames
+
+
+def test_without_super_frames_each_leaves_alone(
+    program: HandWrittenProgram, interfaces: tuple[str, str]
+) -> None:
+    frames, _ = CASES["TCP"]
+    found, joined = cut_by_kernel(program, interfaces, frames, super_frames=False)
+    assert (found, joined) == ([as_forwarded(frame) for frame in frames], 0)
+
+
+def mixture(seed: int) -> list[bytes]:
+    """64 frames of a few flows that come in turns of a random length, with random changes."""
+    chance = random.Random(seed)
+    frames: list[bytes] = []
+    sequence, number = chance.randrange(2**32), chance.randrange(2**16)
+    while len(frames) < 64:
+        base = chance.choice([UDP, NUMBERED, TCP, replace(UDP, version=6), replace(TCP, tag=TAG)])
+        size = chance.choice([40, 701, 1352])
+        sizes = [size] * chance.randrange(1, 12) + [chance.randrange(1, size)]
+        first = replace(base, sequence=sequence, tos=chance.choice([2, 3]))
+        is_numbered = base.protocol == 6 or base.fragment == 0
+        if is_numbered:
+            first = replace(first, identification=number)
+        flow = burst(first, sizes, numbered=is_numbered)
+        sequence, number = (sequence + sum(sizes)) % 2**32, (number + len(sizes)) % 2**16
+        if chance.random() < 0.4:
+            field = chance.choice(
+                [{"tos": 1}, {"ttl": 9}, {"checksum": "wrong"}, {"flags": ACK | PSH}, {"tag": TAG}]
+            )
+            flow = changed(flow, chance.randrange(len(flow)), **field)
+        frames += encoded(*flow)
+    return frames[:64]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_mixtures_leave_the_same_with_and_without(
+    program: HandWrittenProgram, interfaces: tuple[str, str], seed: int
+) -> None:
+    frames = mixture(seed)
+    together, joined = cut_by_kernel(program, interfaces, frames)
+    alone, none = cut_by_kernel(program, interfaces, frames, super_frames=False)
+    assert alone == [as_forwarded(frame) for frame in frames]
+    assert_same(together, frames)
+    assert joined > 3
+    assert none == 0
+
+
+@pytest.fixture
+def two_switches(
+    program: HandWrittenProgram, interfaces: tuple[str, str]
+) -> Iterator[tuple[Switch, Switch]]:
+    """Mem port 1 of the first to mem port 2 of the second, over a link that cuts nothing."""
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(Switch(program)) for _ in range(2))
+        first.ports.add(1, "mem")
+        first.ports.add(2, f"veth:{interfaces[0]}")
+        second.ports.add(1, f"veth:{interfaces[1]}")
+        second.ports.add(2, "mem")
+        yield first, second
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_another_switch_cuts_what_one_by_one_would_be(
+    two_switches: tuple[Switch, Switch], name: str
+) -> None:
+    frames, super_frames = CASES[name]
+    first, second = two_switches
+    send_batch(first, frames)
+    for switch in two_switches:
+        switch.start()
+    assert_same(receive_mem(second, 2, len(frames)), frames)
+    counts = second.ports.statistics(1)
+    assert counts["rx_packets"] == len(frames)
+    assert counts["rx_bytes"] == sum(map(len, frames))
+    assert counts["rx_super_frames"] == super_frames
+
+
+@pytest.mark.parametrize("protocol", [6, 17])
+def test_forwarded_super_frame_leaves_as_it_came(
+    program: HandWrittenProgram, interfaces: tuple[str, str], protocol: int
+) -> None:
+    kind = {6: 1, 17: 5}[protocol]  # VIRTIO_NET_HDR_GSO_TCPV4, _UDP_L4
+    data = bytes(i * 7 % 251 for i in range(41_111))
+    whole = replace(
+        TCP if protocol == 6 else UDP, mac=bytes(6), payload=data, flags=ACK | PSH
+    ).encode()
+    at = 34 + (16 if protocol == 6 else 6)
+    pseudo = ones_sum(whole[26:34] + struct.pack(">HH", protocol, len(whole) - 34))
+    whole = whole[:at] + struct.pack(">H", pseudo) + whole[at + 2 :]
+    header_bytes = len(whole) - len(data)
+    offload = struct.pack("=BBHHHH", 1, kind, header_bytes, 1400, 34, at - 34)
+    with (
+        Switch(program) as switch,
+        packet_socket(interfaces[1]) as host,
+    ):
+        switch.ports.add(1, f"veth:{interfaces[0]}")
+        switch.start()
+        host.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+        host.send(offload + whole)
+        assert host.recv(1 << 17) == offload + whole
+        counts = switch.ports.statistics(1)
+    assert (counts["rx_packets"], counts["tx_packets"]) == (30, 30)
+    assert (counts["rx_super_frames"], counts["tx_super_frames"]) == (1, 1)
+
+
+def test_each_port_of_a_group_gets_a_super_frame(
+    program: HandWrittenProgram, interfaces: tuple[str, str]
+) -> None:
+    to_group = bytes([1, 9, 0, 0, 0, 7])
+    frames = encoded(*burst(replace(UDP, mac=to_group), SIX))
+    second = (f"vt{os.getpid()}", f"vu{os.getpid()}")
+    ip("link", "add", second[0], "type", "veth", "peer", "name", second[1])
+    try:
+        bring_up(*second)
+        with Switch(program) as switch, ExitStack() as stack:
+            switch.ports.add(1, "mem")
+            hosts: list[socket.socket] = []
+            for number, pair in enumerate((interfaces, second), 2):
+                turn_offloads_off(pair[0])
+                hosts.append(stack.enter_context(host_of(pair[1])))
+                switch.ports.add(number, f"veth:{pair[0]}")
+            switch.replication.set_multicast_group(9, [(2, 0), (3, 0)])
+            send_batch(switch, frames)
+            switch.start()
+            for number, host in enumerate(hosts, 2):
+                found = [receive_raw(host) for _ in frames]
+                # The program writes the replica id and that this is a replica.
+                wanted = [frame[:2] + b"\0\5" + frame[4:] for frame in frames]
+                assert [unnumbered(frame) for frame in found] == wanted
+                assert switch.ports.statistics(number)["tx_super_frames"] == 1
+    finally:
+        ip("link", "del", second[0])
+
+
+def test_packets_beyond_the_mtu_are_counted_and_not_joined(
+    program: HandWrittenProgram, interfaces: tuple[str, str]
+) -> None:
+    frames = encoded(*burst(UDP, (1400,) * 6))
+    with Switch(program) as switch:
+        switch.ports.add(1, "mem")
+        switch.ports.add(2, f"veth:{interfaces[0]}")
+        ip("link", "set", interfaces[0], "mtu", "1000")
+        send_batch(switch, [*frames, OTHER])
+        with packet_socket(interfaces[1]) as host:
+            switch.start()
+            assert host.recv(2048) == as_forwarded(OTHER)
+        counts = switch.ports.statistics(2)
+    assert (counts["tx_packets"], counts["tx_oversize"]) == (1, 6)
+
+
+def test_shaper_that_cuts_super_frames_loses_none(
+    program: HandWrittenProgram, interfaces: tuple[str, str]
+) -> None:
+    """A tbf cuts what is larger than its burst."""
+    frames = encoded(*burst(UDP, (1400,) * 40))
+    shaper = ("tbf", "rate", "100mbit", "burst", "15140", "limit", "1000000")
+    command = ["tc", "qdisc", "add", "dev", interfaces[0], "root", *shaper]
+    subprocess.run(command, check=True)
+    found, joined = cut_by_kernel(program, interfaces, frames)
+    assert_same(found, frames)
+    assert joined == 1
+
+
+def udp_switches(stack: ExitStack, program: HandWrittenProgram) -> tuple[Switch, Switch]:
+    """Return two switches: mem port 1 of the first to mem port 2 of the second, by udp ports."""
+    first, second = (stack.enter_context(Switch(program)) for _ in range(2))
+    second.ports.add(1, "udp:127.0.0.1:0")
+    second.ports.add(2, "mem")
+    _, number = second.ports.udp_address(1)
+    first.ports.add(1, "mem")
+    first.ports.add(2, f"udp:127.0.0.1:0-127.0.0.1:{number}")
+    return first, second
+
+
+def payloads_to_port_2(sizes: Sequence[int]) -> list[bytes]:
+    return [bytes([4, 2, 0, 0]) + payload(index, size) for index, size in enumerate(sizes)]
+
+
+@pytest.mark.parametrize("sizes", [SIX, (1400,) * 60, (700, 800, 800, 10, 9000, 9000, 9228, 0)])
+def test_udp_ports_carry_the_same_frames(program: HandWrittenProgram, sizes: Sequence[int]) -> None:
+    frames = payloads_to_port_2(sizes)
+    with ExitStack() as stack:
+        first, second = udp_switches(stack, program)
+        send_batch(first, frames)
+        for switch in (first, second):
+            switch.start()
+        assert receive_mem(second, 2, len(frames)) == frames
+        sent, received = first.ports.statistics(2), second.ports.statistics(1)
+    assert sent["tx_super_frames"] > 0
+    assert received["rx_super_frames"] == sent["tx_super_frames"]
+    assert (sent["tx_packets"], received["rx_packets"]) == (len(frames), len(frames))
+    assert received["rx_bytes"] == sum(map(len, frames))
+
+
+def test_udp_port_sends_alone_what_the_interface_cannot_cut(program: HandWrittenProgram) -> None:
+    name = f"sfu{os.getpid()}"
+    create_namespace(name)
+    try:
+        call_with_route(name, lambda route: route.link("set", index=1, mtu=1500, state="up"))
+        frames = payloads_to_port_2((1480,) * 20 + (900,) * 20)  # 1484 + 28 > 1500
+        with ExitStack() as stack:
+            first, second = call_in_namespace(name, lambda: udp_switches(stack, program))
+            send_batch(first, frames)
+            for switch in (first, second):
+                switch.start()
+            assert receive_mem(second, 2, len(frames)) == frames
+            counts = first.ports.statistics(2)
+        assert (counts["tx_packets"], counts["tx_super_frames"]) == (40, 1)
+        assert counts["tx_oversize"] == counts["port_errors"] == 0
+    finally:
+        remove_namespace(name)
+
+
+def test_ports_say_which_super_frames_they_use(
+    program: HandWrittenProgram, interfaces: tuple[str, str]
+) -> None:
+    for super_frames, veth, udp in (
+        (True, "received, sent UDP, sent TCP", "received, sent UDP"),
+        (False, "received", "none"),
+    ):
+        with Switch(program, super_frames=super_frames) as switch:
+            switch.ports.add(1, f"veth:{interfaces[0]}")
+            switch.ports.add(2, "udp:127.0.0.1:0")
+            switch.ports.add(3, "mem")
+            said = [switch.ports.super_frames(number).describe() for number in (1, 2, 3)]
+        assert said == [veth, udp, "none"]
