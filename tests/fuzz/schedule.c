@@ -113,8 +113,10 @@ static void connect_both(int worker_fd, int switch_fd) {
 
 static int open_transport(const schedule_t *schedule, socket_transport_t *transport, const frames_t *frames) {
   if (schedule->is_packet_socket) {
-    join_t join = schedule->messages == SINGLE ? JOIN_NEVER : draw(2) ? JOIN_LIKE_PEER : JOIN_ALWAYS;
-    return socket_transport_open_packets(transport, frames, "lo", join);
+    bool has_offload_header = schedule->messages == SUPER_FRAMES;
+    const packet_link_t link = {"lo", has_offload_header, has_offload_header ? draw(JOIN_ALWAYS + 1) : JOIN_NEVER};
+    socket_transport_open_packets(transport, frames, &link);
+    return 0;
   }
   return socket_transport_open(transport, schedule->datagram_bytes, schedule->has_frames ? frames : NULL);
 }
