@@ -48,13 +48,13 @@ def encoded(*frames: FlowFrame | bytes) -> list[bytes]:
 
 def changed(frames: Sequence[FlowFrame], index: int, **fields: object) -> list[FlowFrame]:
     return [
-        replace(frame, **fields) if number == index else frame  # pyright: ignore[reportArgumentType]
+        replace(frame, **fields) if number == index else frame
         for number, frame in enumerate(frames)
     ]
 
 
 def tcp_burst(*sizes: int, last: int = 0, **fields: int) -> list[FlowFrame]:
-    frames = burst(replace(TCP, **fields), sizes, numbered=True)  # pyright: ignore[reportArgumentType]
+    frames = burst(replace(TCP, **fields), sizes, numbered=True)
     return changed(frames, len(frames) - 1, flags=frames[-1].flags | last)
 
 
