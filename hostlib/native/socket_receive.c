@@ -95,8 +95,8 @@ static uint32_t cut(socket_transport_t *transport, const uint8_t **datagrams, ui
   return count;
 }
 
-// Returns how many messages came, or -errno.
-static int receive_messages(socket_transport_t *transport) {
+// Returns how many messages came, at most `most`, or -errno.
+static int receive_messages(socket_transport_t *transport, uint32_t most) {
   // The kernel has written to those that it filled.
   for (uint32_t i = 0; i < transport->num_messages; i++) {
     transport->messages[i].msg_hdr.msg_controllen = CONTROL_BYTES;
@@ -104,7 +104,7 @@ static int receive_messages(socket_transport_t *transport) {
   }
   transport->num_messages = transport->message = transport->rest_bytes = 0;
   for (;;) {
-    int count = recvmmsg(transport->fd, transport->messages, MAX_MESSAGES, MSG_DONTWAIT, NULL);
+    int count = recvmmsg(transport->fd, transport->messages, most < MAX_MESSAGES ? most : MAX_MESSAGES, MSG_DONTWAIT, NULL);
     if (count >= 0) {
       transport->num_messages = (uint32_t)count;
       return count;
@@ -135,10 +135,10 @@ int socket_receive(transport_t *base, const uint8_t **datagrams, uint32_t capaci
   socket_transport_t *transport = (socket_transport_t *)base;
   uint32_t count = cut(transport, datagrams, capacity);
   if (count) return (int)count;
-  int received = receive_messages(transport);
+  int received = receive_messages(transport, capacity);
   if (received == 0 && wait_s > 0) {
     wait_ready(transport, true, wait_s);
-    received = receive_messages(transport);
+    received = receive_messages(transport, capacity);
   }
   return received < 0 ? received : (int)cut(transport, datagrams, capacity);
 }

@@ -93,6 +93,22 @@ def test_udp_counts_datagrams_of_wrong_size() -> None:
     transport.close()
 
 
+def test_one_receive_takes_all_that_is_there() -> None:
+    """A pause between receives must not limit the rate."""
+    with contextlib.closing(UdpTransport("127.0.0.1")) as transport, peer_socket() as peer:
+        transport.open(Endpoint(address="127.0.0.1", udp_port=peer.getsockname()[1]), SIZE)
+        out = np.empty((256, SIZE), np.uint8)
+        for capacity, expected in ((256, [200]), (150, [150, 50])):
+            for number in range(200):
+                payload = number.to_bytes(2, "big") + bytes(SIZE - 2)
+                peer.sendto(payload, ("127.0.0.1", transport.local.udp_port))
+            numbers: list[int] = []
+            for count in expected:
+                assert transport.receive(out[:capacity], 60.0) == count
+                numbers += [int.from_bytes(row[:2].tobytes(), "big") for row in out[:count]]
+            assert numbers == list(range(200))
+
+
 def test_udp_without_listener_counts_network_errors() -> None:
     with contextlib.closing(open_udp(LOOPBACK, 0)) as peer:
         port = peer.getsockname()[1]
