@@ -55,7 +55,7 @@ def build_schema(info: p4i.P4Info, program: Program) -> Schema:
         registers=map_registers(info, program, problems),
         meters=meters,
         value_sets=map_value_sets(info, program, problems),
-        digests=map_digests(info, program, problems),
+        digests=map_digests(info, program, problems, warnings),
         packet_in=headers.get("packet_in"),
         packet_out=headers.get("packet_out"),
         action_widths=tuple(

@@ -142,10 +142,21 @@ def map_value_sets(info: p4i.P4Info, program: Program, problems: list[str]) -> d
     return mapped
 
 
-def map_digests(info: p4i.P4Info, program: Program, problems: list[str]) -> dict[int, Digest]:
-    """Return the digests by id."""
+def map_digests(
+    info: p4i.P4Info, program: Program, problems: list[str], warnings: list[str]
+) -> dict[int, Digest]:
+    """Return the digests by id.
+
+    p4c makes up the name of a digest of a tuple, and another one in the JSON. Where both have one
+    digest that the other has not, it is the same.
+    """
     types = TypeTable(info.type_info)
     lists: dict[str, Json] = {item["name"]: item for item in program.json.get("learn_lists", [])}
+    stated = {item.preamble.name for item in info.digests}
+    if len(stated - lists.keys()) == len(lists.keys() - stated) == 1:
+        (name,), (other,) = stated - lists.keys(), lists.keys() - stated
+        warnings.append(f"digest {name}: is {other} in the JSON")
+        lists[name] = lists[other]
     mapped: dict[int, Digest] = {}
     for item in info.digests:
         name = item.preamble.name

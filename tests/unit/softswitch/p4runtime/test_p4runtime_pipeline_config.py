@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pipeline configurations: every action and response type, and configurations that do not fit."""
 
+import json
+
 import grpc
 import pytest
 from finsy.proto import p4i, p4r, rpc_code
@@ -203,6 +205,24 @@ def test_unused_profile_and_digest_that_the_compiler_removed(
             ((code, text),) = update_errors(caught.value)
             assert code == rpc_code.NOT_FOUND
             assert "the compiler removed it" in text
+
+
+def test_digest_whose_name_the_compiler_made_up(caplog: pytest.LogCaptureFixture) -> None:
+    info = p4i.P4Info()
+    info.CopyFrom(P4INFO)
+    digest = info.digests.add()
+    digest.preamble.id, digest.preamble.name = 0x17ABCDEF, "digest_0"
+    digest.type_spec.tuple.members.add().bitstring.bit.bitwidth = 48
+    program = json.loads(JSON)
+    element = {"type": "field", "value": ["ethernet", "src_address"]}
+    program["learn_lists"] = [{"id": 1, "name": "tuple_0", "elements": [element]}]
+    entity = p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=digest.preamble.id))
+    with serving() as (server, _), BareClient(server.port) as client:
+        client.become_primary()
+        client.push(p4info=info, blob=json.dumps(program).encode())
+        assert "digest digest_0: is tuple_0 in the JSON" in caplog.text
+        client.write(p4r.Update(type=p4r.Update.INSERT, entity=entity))
+        assert len(client.read(entity)) == 1
 
 
 def test_error_typed_key_has_the_width_of_the_json(caplog: pytest.LogCaptureFixture) -> None:
