@@ -127,6 +127,7 @@ def measure(
     }
     row: dict[str, Any] = {
         "num_workers": num_workers,
+        "num_chunks": -(-options.bytes // (values * wire.VALUE_BYTES)),
         **{
             label: limits.collect_series(label, workers, limit_s).as_dict()
             for label, limit_s in limits_s.items()

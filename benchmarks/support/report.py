@@ -55,6 +55,19 @@ def bound_lines(row: dict[str, Any], names: dict[str, str]) -> list[str]:
     ]
 
 
+def chunk_costs(row: dict[str, Any]) -> dict[str, float]:
+    """Return the processor time of one chunk in microseconds, from a row with `num_chunks`.
+
+    `worker_us`: at one worker, sent and received; `switch_us`: in the switch, per contribution.
+    """
+    passed = row["num_chunks"] * row["num_workers"]
+    ours = row["switchfold"]
+    return {
+        "worker_us": 1e6 * ours["worker_cpu_s"] / passed,
+        "switch_us": 1e6 * ours["switch_cpu_s"] / passed,
+    }
+
+
 def describe_row(row: dict[str, Any]) -> str:
     """Return the block of one number of workers; `row` also holds the result of `compare`."""
     lines: list[str] = []
@@ -67,5 +80,11 @@ def describe_row(row: dict[str, Any]) -> str:
         f"{row['ratios'][other]:.2f} times the other; {row['ratio_of_limits']:.2f} if all were at "
         "their limits"
     )
+    if "num_chunks" in row:
+        costs = chunk_costs(row)
+        lines.append(
+            f"{'':>9}processor time of a chunk: {costs['worker_us']:.1f} us at a worker, sent and "
+            f"received; {costs['switch_us']:.1f} us in the switch for each contribution"
+        )
     lines += bound_lines(row, NAMES)
     return "\n".join(lines)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import dataclasses
 import sqlite3
 import time
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -300,36 +301,48 @@ class Database:
         return rows[0]
 
     def jobs(self, *, is_live_only: bool = False) -> list[Job]:
-        """Return the newest jobs, at most KEPT_JOBS, oldest first."""
-        where = "WHERE state != 'ended'" if is_live_only else ""
-        return self._jobs(f"{where} ORDER BY job_number DESC LIMIT ?", (KEPT_JOBS,))[::-1]
+        """Return all live jobs, and those that ended last, at most KEPT_JOBS; oldest first."""
+        return self._jobs("WHERE state != 'ended'" if is_live_only else "")
 
-    def _jobs(self, condition: str, parameters: tuple[object, ...]) -> list[Job]:
-        rows = self._store.select(f"SELECT * FROM jobs {condition}", parameters)  # noqa: S608
-        return [self._job(row) for row in rows]
+    def jobs_with_views(self) -> list[Job]:
+        """Return the live jobs that have a view, oldest first: not those that only wait."""
+        return self._jobs(
+            "WHERE state != 'ended' AND job_number IN (SELECT job_number FROM layouts)"
+        )
 
-    def _job(self, row: sqlite3.Row) -> Job:
+    def _jobs(self, condition: str, parameters: tuple[object, ...] = ()) -> list[Job]:
+        rows = self._store.select(
+            f"SELECT * FROM jobs {condition} ORDER BY job_number",  # noqa: S608
+            parameters,
+        )
+        numbers = f"SELECT job_number FROM jobs {condition}"  # noqa: S608
         views = self._store.select(
-            "SELECT generation, layout FROM layouts WHERE job_number = ? ORDER BY generation",
-            (row["job_number"],),
+            f"SELECT * FROM layouts WHERE job_number IN ({numbers}) ORDER BY generation",  # noqa: S608
+            parameters,
         )
-        return Job(
-            job_number=row["job_number"],
-            name=row["name"],
-            num_workers=row["num_workers"],
-            state=JobState(row["state"]),
-            straggler=StragglerPolicy(quorum=row["quorum"], deadline_s=row["deadline_s"]),
-            weight=row["weight"],
-            path=PathChoice(row["path"]),
-            min_workers=row["min_workers"],
-            slots_wanted=row["slots_wanted"],
-            created_s=row["created_s"],
-            ended_s=row["ended_s"],
-            reason=row["reason"],
-            views=tuple(
-                self._live.get(view["generation"]) or load_view(view["layout"]) for view in views
-            ),
-        )
+        views_of: defaultdict[JobNumber, list[View]] = defaultdict(list)
+        for view in views:
+            known = self._live.get(view["generation"])
+            views_of[view["job_number"]].append(known or load_view(view["layout"]))
+        return [_job(row, views_of[row["job_number"]]) for row in rows]
+
+
+def _job(row: sqlite3.Row, views: Iterable[View]) -> Job:
+    return Job(
+        job_number=row["job_number"],
+        name=row["name"],
+        num_workers=row["num_workers"],
+        state=JobState(row["state"]),
+        straggler=StragglerPolicy(quorum=row["quorum"], deadline_s=row["deadline_s"]),
+        weight=row["weight"],
+        path=PathChoice(row["path"]),
+        min_workers=row["min_workers"],
+        slots_wanted=row["slots_wanted"],
+        created_s=row["created_s"],
+        ended_s=row["ended_s"],
+        reason=row["reason"],
+        views=tuple(views),
+    )
 
 
 def _meta(connection: Statements, key: str) -> int:

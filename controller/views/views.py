@@ -179,7 +179,7 @@ class Views:
         Plan, change over and ask again until nobody is named: what one job gives up becomes free
         when its old view has been removed.
         """
-        jobs = self._database.jobs(is_live_only=True)
+        jobs = self._database.jobs_with_views()
         memory = self._memory()
         for_slots = self._slot_shares(jobs, memory).changes()
         numbers = {job.job_number for job in for_slots}
@@ -216,7 +216,9 @@ class Views:
         except NoTreeError:
             # For want of slots, or is there no tree at all?
             shape = self._choice.shape(job, workers, avoid)
-        jobs = self._database.jobs(is_live_only=True)
+        jobs = self._database.jobs_with_views()
+        if all(other.job_number != job.job_number for other in jobs):
+            jobs.append(job)  # its first view
         wanted = job.slots_wanted or self._config.default_slots
         count = self._slot_shares(jobs, memory).slots_now(job, shape)
         trees = memory.place(shape, count) if count else None

@@ -24,7 +24,7 @@ from .packet_socket import (
     interface_addresses,
     open_packet_socket,
 )
-from .segmentation import cuts_super_frames, joins_received_frames
+from .segmentation import cuts_super_frames, joins_for_routers
 from .sockets import connect_udp, open_udp
 from .strangers import dropped_datagrams, open_on_same_port
 
@@ -55,6 +55,7 @@ class RawTransport(KernelTransport):
         self._interface = interface
         self._is_open = False
         self._has_offload_header = False
+        self._is_learning = False
         self._datagram_bytes = 0
         self._counted: Counter[str] = Counter()
         self._results: socket.socket | None = None
@@ -83,7 +84,8 @@ class RawTransport(KernelTransport):
             self._is_open = True
         self._datagram_bytes = datagram_bytes
         joining = self._joining()
-        self._let_kernel_join(is_on=joining != Joining.NEVER)
+        self._let_kernel_join(is_on=joining == Joining.ALWAYS)
+        self._is_learning = joining == Joining.LIKE_PEER
         link = PacketLinkStruct(
             interface=self._interface.encode(),
             has_offload_header=self._has_offload_header,
@@ -98,7 +100,7 @@ class RawTransport(KernelTransport):
             return Joining.NEVER
         if cuts_super_frames(sock, self._interface):
             return Joining.ALWAYS
-        if joins_received_frames(sock, self._interface):
+        if joins_for_routers(sock, self._interface):
             return Joining.NEVER
         return Joining.LIKE_PEER
 
@@ -118,7 +120,7 @@ class RawTransport(KernelTransport):
     def _let_kernel_join(self, *, is_on: bool) -> None:
         """Let GRO join the switch's datagrams, and the kernel drop its own copies uncut.
 
-        The kernel asks the UDP socket that datagrams are for. Else it would cut super-frames for
+        The UDP socket that datagrams are for decides. Else the kernel would cut super-frames for
         that socket, only to drop them.
         """
         if self._results is None:
@@ -128,6 +130,13 @@ class RawTransport(KernelTransport):
         except OSError as error:
             if error.errno != errno.ENOPROTOOPT:  # kernels before 5.0
                 raise
+
+    def raise_failure(self, number: int) -> None:
+        """Raise the error for a negative result of the C library, as other transports do."""
+        super().raise_failure(number)
+        if self._is_learning and self._socket.offloads.sent_together > 1:
+            self._is_learning = False
+            self._let_kernel_join(is_on=True)
 
     def receive(self, out: Datagrams, timeout_s: float) -> int:
         """Fill rows with the datagrams of good frames; return how many."""

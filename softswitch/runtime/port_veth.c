@@ -131,7 +131,7 @@ static bool next_segment(port_t *port, const struct tpacket2_hdr *slot, frame_t 
 static bool take_slot(port_t *port, struct tpacket2_hdr *slot, frame_t *frame) {
   veth_t *veth = port->state;
   *frame = (frame_t){(uint8_t *)slot + slot->tp_mac, slot->tp_snaplen};
-  struct virtio_net_hdr offload;
+  struct virtio_net_hdr offload = {0};
   if (slot->tp_status & TP_STATUS_COPY) {
     *frame = (frame_t){veth->large + VLAN_TAG_BYTES, take_large(port, &offload)};
   } else {

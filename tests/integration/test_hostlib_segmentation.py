@@ -47,6 +47,7 @@ NETWORK = f"10.214.{os.getpid() % 256}"  # another run beside this one has its o
 ADDRESS = f"{NETWORK}.1"
 ETH_P_ALL = 3
 ETHTOOL_STXCSUM, ETHTOOL_SGRO = 0x17, 0x2C
+ETHTOOL_GSTRINGS, ETHTOOL_SFEATURES, ETH_SS_FEATURES = 0x1B, 0x3B, 4
 ROWS = 20
 SIZE = datagram_bytes(352)
 REMOTE = Endpoint(address=f"{NETWORK}.254", mac="02:53:46:00:00:fe")
@@ -78,11 +79,30 @@ def far_end() -> Iterator[socket.socket]:
             route.link("del", index=route.link_lookup(ifname=NEAR)[0])
 
 
-def set_feature(interface: str, command: int, *, is_on: bool) -> None:
-    value = create_string_buffer(struct.pack("II", command, is_on), 8)
-    request = struct.pack("16sP16x", interface.encode(), addressof(value))
+def ethtool(interface: str, request: bytes) -> bytes:
+    value = create_string_buffer(request, len(request))
+    pointer = struct.pack("16sP16x", interface.encode(), addressof(value))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        fcntl.ioctl(sock.fileno(), SIOCETHTOOL, request)
+        fcntl.ioctl(sock.fileno(), SIOCETHTOOL, pointer)
+    return value.raw
+
+
+def set_feature(interface: str, command: int, *, is_on: bool) -> None:
+    ethtool(interface, struct.pack("II", command, is_on))
+
+
+def turn_on_by_name(interface: str, feature: str) -> None:
+    """Turn on one of the newer features, which have names and no command of their own."""
+    count = 64
+    names = ethtool(
+        interface,
+        struct.pack("III", ETHTOOL_GSTRINGS, ETH_SS_FEATURES, count) + bytes(32 * count),
+    )
+    at = names.index(feature.encode() + b"\0") - 12
+    index = at // 32
+    blocks = [[0, 0], [0, 0]]
+    blocks[index // 32] = [1 << index % 32] * 2
+    ethtool(interface, struct.pack("II4I", ETHTOOL_SFEATURES, 2, *blocks[0], *blocks[1]))
 
 
 def turn_checksums_off(interface: str) -> None:
@@ -178,7 +198,11 @@ def receive_all(transport: RawTransport, count: int) -> bytes:
     return received.tobytes()
 
 
-def test_raw_answers_super_frames_with_super_frames(far_end: socket.socket) -> None:
+@pytest.mark.parametrize("has_gro", [False, True])
+def test_raw_answers_super_frames_with_super_frames(
+    far_end: socket.socket, *, has_gro: bool
+) -> None:
+    set_feature(NEAR, ETHTOOL_SGRO, is_on=has_gro)
     far_end.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
     with closing(RawTransport(NEAR)) as transport:
         transport.open(REMOTE, SIZE)
@@ -198,8 +222,12 @@ def test_raw_answers_super_frames_with_super_frames(far_end: socket.socket) -> N
         assert message[OFFLOAD_BYTES + LAYERS_BYTES :] == rows.tobytes()
 
 
-def test_super_frames_that_gro_may_have_made_teach_nothing(far_end: socket.socket) -> None:
+@pytest.mark.parametrize("feature", ["rx-udp-gro-forwarding", "rx-gro-list"])
+def test_super_frames_that_gro_may_have_made_teach_nothing(
+    far_end: socket.socket, feature: str
+) -> None:
     set_feature(NEAR, ETHTOOL_SGRO, is_on=True)
+    turn_on_by_name(NEAR, feature)
     far_end.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
     rows = rows_of(30)
     with closing(RawTransport(NEAR)) as transport:

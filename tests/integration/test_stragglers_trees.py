@@ -108,7 +108,8 @@ def test_only_workers_that_are_missing_are_named(
         ones = np.ones(10, np.int32)
         ids = sorted(made.tree.workers)
         futures = {
-            worker: session.allreduce(ones, timeout_s=1.0)
+            # The switches have until then to answer the workers' probes.
+            worker: session.allreduce(ones, timeout_s=4.0)
             for worker, session in zip(ids, workers, strict=True)
             if worker != lacking
         }

@@ -48,13 +48,13 @@ def encoded(*frames: FlowFrame | bytes) -> list[bytes]:
 
 def changed(frames: Sequence[FlowFrame], index: int, **fields: object) -> list[FlowFrame]:
     return [
-        replace(frame, **fields) if number == index else frame  # pyright: ignore[reportArgumentType]
+        replace(frame, **fields) if number == index else frame
         for number, frame in enumerate(frames)
     ]
 
 
 def tcp_burst(*sizes: int, last: int = 0, **fields: int) -> list[FlowFrame]:
-    frames = burst(replace(TCP, **fields), sizes, numbered=True)  # pyright: ignore[reportArgumentType]
+    frames = burst(replace(TCP, **fields), sizes, numbered=True)
     return changed(frames, len(frames) - 1, flags=frames[-1].flags | last)
 
 
@@ -360,17 +360,27 @@ def test_packets_beyond_the_mtu_are_counted_and_not_joined(
     assert (counts["tx_packets"], counts["tx_oversize"]) == (1, 6)
 
 
-def test_shaper_that_cuts_super_frames_loses_none(
-    program: HandWrittenProgram, interfaces: tuple[str, str]
+@pytest.mark.parametrize(
+    ("burst_bytes", "limit_bytes", "super_frames"),
+    [
+        pytest.param(15_140, 1_000_000, 1, id="cuts what is larger than its burst"),
+        pytest.param(100_000, 10_000, 0, id="has no room for a super-frame"),
+    ],
+)
+def test_shaper_loses_nothing(
+    program: HandWrittenProgram,
+    interfaces: tuple[str, str],
+    burst_bytes: int,
+    limit_bytes: int,
+    super_frames: int,
 ) -> None:
-    """A tbf cuts what is larger than its burst."""
     frames = encoded(*burst(UDP, (1400,) * 40))
-    shaper = ("tbf", "rate", "100mbit", "burst", "15140", "limit", "1000000")
+    shaper = ["tbf", "rate", "100mbit", "burst", str(burst_bytes), "limit", str(limit_bytes)]
     command = ["tc", "qdisc", "add", "dev", interfaces[0], "root", *shaper]
     subprocess.run(command, check=True)
     found, joined = cut_by_kernel(program, interfaces, frames)
     assert_same(found, frames)
-    assert joined == 1
+    assert joined == super_frames
 
 
 def udp_switches(stack: ExitStack, program: HandWrittenProgram) -> tuple[Switch, Switch]:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 
 from fake_switch import SWITCH, worker_endpoint
 from switchfold import p4src
-from switchfold.hostlib.control.view import JobView
+from switchfold.hostlib.control.view import Endpoint, JobView
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.session import Session
 from switchfold.hostlib.slots.wire import (
@@ -50,13 +50,21 @@ class SoftswitchJob:
         self._program = compile_program(p4src.artefacts(variant).json)
         self.switch = Switch(self._program)
         for worker_id in range(num_workers):
-            spec = "mem" if port_kind == "mem" else "udp:127.0.0.1:0"
             chosen = impairments(worker_id) if impairments is not None else None
+            spec = self.port_spec(worker_id)
             self.switch.ports.add(
                 worker_id + 1, spec, impairments_in=chosen, impairments_out=chosen
             )
         self._install()
         self.switch.start()
+
+    def port_spec(self, worker_id: int) -> str:
+        """What a worker's port is."""
+        return "mem" if self._port_kind == "mem" else "udp:127.0.0.1:0"
+
+    def endpoint(self, worker_id: int) -> Endpoint:
+        """A worker's addresses."""
+        return worker_endpoint(worker_id)
 
     def _install(self) -> None:
         num_workers = self.num_workers
@@ -64,7 +72,7 @@ class SoftswitchJob:
         job = [GENERATION, 0, self.slot_count, children, num_workers, num_workers, GROUP, 0, 0]
         self._insert("job", [JOB_ID], "admit_root", job)
         for worker_id in range(self.num_workers):
-            end = worker_endpoint(worker_id)
+            end = self.endpoint(worker_id)
             address = int.from_bytes(socket.inet_aton(end.address), "big")
             mac = int(end.mac.replace(":", ""), 16)
             key = [JOB_ID, worker_id, worker_id + 1, address]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from finsy.proto import p4r, rpc_code
 
-from ..p4info.schema import Profile, Schema, find, select
+from ..p4info.schema import Profile, Schema
 from ..service.dataplane import ProfileGroup, ProfileMember
 from ..writes.journal import Backend
 from .profile_contents import ProfileContents, StoredMember
@@ -60,7 +60,7 @@ class ProfileStore:
 
     def read_members(self, query: p4r.ActionProfileMember) -> Iterator[p4r.Entity]:
         """Return the selected members; id 0 selects all."""
-        for profile in select(self._schema.profiles, query.action_profile_id, "action_profile_id"):
+        for profile in self._schema.select_profiles(query.action_profile_id):
             held = self._contents[profile.id]
             if held.one_shots:
                 continue
@@ -73,7 +73,7 @@ class ProfileStore:
 
     def read_groups(self, query: p4r.ActionProfileGroup) -> Iterator[p4r.Entity]:
         """Return the selected groups; id 0 selects all."""
-        for profile in select(self._schema.profiles, query.action_profile_id, "action_profile_id"):
+        for profile in self._schema.select_profiles(query.action_profile_id):
             held = self._contents[profile.id]
             for number, stored in () if held.one_shots else held.groups.items():
                 if query.group_id in {0, number}:
@@ -115,7 +115,7 @@ class ProfileStore:
         held.count_one_shot(-1)
 
     def _manual(self, profile_id: int) -> tuple[Profile, ProfileContents]:
-        profile = find(self._schema.profiles, profile_id, "action_profile_id")
+        profile = self._schema.profile(profile_id)
         held = self._contents[profile.id]
         _check_manual(held)
         return profile, held

@@ -17,7 +17,7 @@ from .p4info_externs import (
     map_value_sets,
 )
 from .p4info_tables import TableResources, map_profiles, map_tables
-from .removed_tables import find_removed, without_tables
+from .removed_objects import find_removed, without_removed
 from .schema import Schema
 from .translation import Translation
 
@@ -27,11 +27,11 @@ def build_schema(info: p4i.P4Info, program: Program) -> Schema:
     problems = _duplicates(info)
     removed = find_removed(info, program)
     warnings = [
-        f"table {name} is in the P4Info, not in the JSON: the compiler removed it, as the program"
-        " never applies it; it is empty, and writes to it get NOT_FOUND"
-        for name in removed.values()
+        f"{label} is in the P4Info, not in the JSON: the compiler removed it, as the program never"
+        " uses it; it is empty, and writes to it get NOT_FOUND"
+        for label in removed.values()
     ]
-    info = without_tables(info, removed)
+    info = without_removed(info, removed)
     meters, direct_meters = map_meters(info, program, problems)
     translation = Translation(info.type_info)
     profiles = map_profiles(info, program, translation, problems)

@@ -187,20 +187,46 @@ class Schema:
     packet_out: ControllerHeader | None
     action_widths: tuple[tuple[int, ...], ...]
     removed: dict[int, str]
-    """Names of the P4Info's tables that the compiler removed from the JSON. They are empty."""
+    """Kinds and names of the P4Info's tables, action profiles and digests that the compiler removed
+    from the JSON. They are empty."""
     warnings: tuple[str, ...]
     """Harmless differences between P4Info and JSON."""
 
     def table(self, table_id: int) -> Table:
         """Return a table or raise NOT_FOUND."""
-        name = self.removed.get(table_id)
-        if name is not None:
+        self._check_present(table_id)
+        return find(self.tables, table_id, "table_id")
+
+    def profile(self, profile_id: int) -> Profile:
+        """Return an action profile or raise NOT_FOUND."""
+        self._check_present(profile_id)
+        return find(self.profiles, profile_id, "action_profile_id")
+
+    def select_profiles(self, profile_id: int) -> list[Profile]:
+        """Return the action profiles that an id of a read selects; 0 selects all."""
+        if profile_id in self.removed:
+            return []
+        return select(self.profiles, profile_id, "action_profile_id")
+
+    def digest(self, digest_id: int) -> Digest:
+        """Return a digest or raise NOT_FOUND."""
+        self._check_present(digest_id)
+        return find(self.digests, digest_id, "digest_id")
+
+    def select_digests(self, digest_id: int) -> list[Digest]:
+        """Return the digests that an id of a read selects; 0 selects all."""
+        if digest_id in self.removed:
+            return []
+        return select(self.digests, digest_id, "digest_id")
+
+    def _check_present(self, number: int) -> None:
+        label = self.removed.get(number)
+        if label is not None:
             raise RequestError(
                 rpc_code.NOT_FOUND,
-                f"table {name} is in the P4Info only: the compiler removed it from the program,"
-                " which never applies it",
+                f"{label} is in the P4Info only: the compiler removed it from the program, which"
+                " never uses it",
             )
-        return find(self.tables, table_id, "table_id")
 
 
 _T = TypeVar("_T")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from finsy.proto import p4r, rpc_code
 
-from ..p4info.schema import Digest, Schema, find, select
+from ..p4info.schema import Digest, Schema
 from ..p4info.values import split
 from ..writes.journal import Backend
 from .status import RequestError
@@ -92,7 +92,7 @@ class DigestStore:
     def __init__(
         self, schema: Schema, backend: Backend, clock: Callable[[], int] = time.monotonic_ns
     ) -> None:
-        self._digests = schema.digests
+        self._schema = schema
         self._by_list = {digest.list_id: digest for digest in schema.digests.values()}
         self._backend = backend
         self._clock = clock
@@ -103,7 +103,7 @@ class DigestStore:
 
     def write(self, update_type: int, entry: p4r.DigestEntry) -> None:
         """INSERT switches a digest on, MODIFY changes its limits, DELETE switches it off."""
-        digest = find(self._digests, entry.digest_id, "digest_id")
+        digest = self._schema.digest(entry.digest_id)
         with self._lock:
             old = self._generators.get(digest.id)
             if update_type == p4r.Update.INSERT and old is not None:
@@ -122,7 +122,7 @@ class DigestStore:
 
     def read(self, query: p4r.DigestEntry) -> Iterator[p4r.Entity]:
         """Return the digests that are on; id 0 selects all."""
-        for digest in select(self._digests, query.digest_id, "digest_id"):
+        for digest in self._schema.select_digests(query.digest_id):
             generator = self._generators.get(digest.id)
             if generator is not None:
                 entry = p4r.DigestEntry(digest_id=digest.id, config=generator.config)
@@ -154,7 +154,7 @@ class DigestStore:
 
     def acknowledge(self, ack: p4r.DigestListAck) -> None:
         """Take an ack; INVALID_ARGUMENT for a digest that is not in the P4Info."""
-        if ack.digest_id not in self._digests:
+        if ack.digest_id not in self._schema.digests:
             raise RequestError(
                 rpc_code.INVALID_ARGUMENT, f"digest_id {ack.digest_id} is not in the P4Info"
             )

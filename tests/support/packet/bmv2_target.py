@@ -240,6 +240,10 @@ class Bmv2Target:
             for index, packets in enumerate(self._control.counters(name))
         ]
 
+    def host_interface(self, port: int) -> str:
+        """Return the other end of a port's veth pair."""
+        return self._links[port].peer
+
     def close(self) -> None:
         """See Target."""
         self._resources.close()

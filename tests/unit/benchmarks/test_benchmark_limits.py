@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.allreduce import latency
 from benchmarks.support import limits, link_check, processor, report
 from benchmarks.trees import tree_report
 from switchfold.bmv2_topos.network import rate_probe
@@ -183,3 +184,23 @@ def test_switch_that_fills_its_core_binds_while_others_idle(
         busiest_switch_s=(switch_s,),
     )
     assert series.is_cpu_bound == is_bound
+
+
+def test_processor_time_of_a_chunk_counts_every_worker() -> None:
+    row = {
+        "num_workers": 4,
+        "num_chunks": 100,
+        "switchfold": {"worker_cpu_s": 0.002, "switch_cpu_s": 0.001},
+    }
+    assert report.chunk_costs(row) == pytest.approx({"worker_us": 5.0, "switch_us": 2.5})
+
+
+def test_latency_is_over_the_sums_of_all_workers() -> None:
+    workers = [
+        {"times_s": {label: [0.001 * i for i in part] for label in report.NAMES}}
+        for part in (range(1, 51), range(51, 102))
+    ]
+    found = latency.describe(workers)["switchfold"]
+    assert found["sums"] == 101
+    assert found["p50_us"] == pytest.approx(51_000)
+    assert found["p99_us"] == pytest.approx(100_000)

@@ -70,6 +70,27 @@ def bases(job: Job) -> list[int]:
     return [node.slot_base for x in job.views for tree in x.trees for node in tree.nodes]
 
 
+def test_waiting_jobs_hide_no_running_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("switchfold.controller.database.database.KEPT_JOBS", 3)
+    database = Database(tmp_path / "state.sqlite3")
+    switches = (SwitchConfig(name="s1", address="127.0.0.1:1"),)
+    views = Views(ControllerConfig(switches=switches), database, {})
+    running = start(database, views, "runs")
+    waiting = [
+        database.create_job(JobRequest(name=f"waits {number}", num_workers=2))
+        for number in range(5)
+    ]
+    assert database.jobs(is_live_only=True) == database.jobs() == [running, *waiting]
+    assert database.jobs_with_views() == [running]
+    assert views.rebalance() == []
+    late = start(database, views, "late")
+    assert views.rebalance() == []
+    assert database.jobs_with_views() == [running, late]
+    database.end_job(running.job_number, "done")
+    assert database.jobs_with_views() == [late]
+    database.close()
+
+
 def test_database_keeps_jobs_views_and_members(tmp_path: Path):
     path = tmp_path / "state.sqlite3"
     database = Database(path)

@@ -174,6 +174,37 @@ def test_table_that_the_compiler_removed_is_empty(caplog: pytest.LogCaptureFixtu
             assert "the compiler removed it" in text
 
 
+def test_unused_profile_and_digest_that_the_compiler_removed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    info = p4i.P4Info()
+    info.CopyFrom(P4INFO)
+    profile = info.action_profiles.add(size=4)
+    profile.preamble.id, profile.preamble.name = 0x11ABCDEF, "ToyIngress.unused_profile"
+    digest = info.digests.add()
+    digest.preamble.id, digest.preamble.name = 0x17ABCDEF, "unreached_digest"
+    digest.type_spec.bitstring.bit.bitwidth = 8
+    member = p4r.ActionProfileMember(action_profile_id=profile.preamble.id, member_id=1)
+    group = p4r.ActionProfileGroup(action_profile_id=profile.preamble.id, group_id=1)
+    entities = [
+        p4r.Entity(action_profile_member=member),
+        p4r.Entity(action_profile_group=group),
+        p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=digest.preamble.id)),
+    ]
+    with serving() as (server, _), BareClient(server.port) as client:
+        client.become_primary()
+        client.push(p4info=info)
+        for label in ("action profile ToyIngress.unused_profile", "digest unreached_digest"):
+            assert f"{label} is in the P4Info, not in the JSON" in caplog.text
+        for entity in entities:
+            assert client.read(entity) == []
+            with pytest.raises(grpc.RpcError) as caught:
+                client.write(p4r.Update(type=p4r.Update.INSERT, entity=entity))
+            ((code, text),) = update_errors(caught.value)
+            assert code == rpc_code.NOT_FOUND
+            assert "the compiler removed it" in text
+
+
 def test_error_typed_key_has_the_width_of_the_json(caplog: pytest.LogCaptureFixture) -> None:
     info = p4i.P4Info()
     info.CopyFrom(P4INFO)
