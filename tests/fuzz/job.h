@@ -43,6 +43,7 @@ typedef struct {
   worker_t workers[MOST_WORKERS];
   port_t ports[MOST_WORKERS];
   queue_t in;
+  packet_t latest; // that the switch sent
   uint64_t num_damaged;
   const char *failure;
 } job_t;

@@ -22,11 +22,11 @@ static void check(job_t *job, bool holds, const char *failure) {
 
 // A damaged twin of a packet leaves as well.
 static void send_damaged(job_t *job, port_t *port, const packet_t *packet) {
-  static packet_t twin, other;
+  static packet_t twin;
   if (happens(1000 - port->weather.damage)) return;
   twin = *packet;
-  damage(&twin, job->has_frames ? LAYERS_BYTES : 0, other.bytes ? &other : packet);
-  other = *packet;
+  damage(&twin, job->has_frames ? LAYERS_BYTES : 0, job->latest.bytes ? &job->latest : packet);
+  job->latest = *packet;
   // A chunk without result must not look as if it had one.
   uint32_t contributors_at = (job->has_frames ? LAYERS_BYTES : 0) + CONTRIBUTORS_AT;
   if (twin.bytes >= contributors_at + 2 && load16(twin.data + contributors_at) == UNTOUCHED) return;
