@@ -12,9 +12,9 @@ typedef struct {
 } field_t;
 
 static const field_t fields[] = {
-    {VERSION_AT, 1}, {OPERATION_AT, 1}, {FLAGS_AT, 2},  {TREE_AT, 2}, {CHILD_AT, 1},  {GENERATION_AT, 4},   {SLOT_AT, 4},
-    {ROUND_AT, 4},   {TENSOR_AT, 4},    {CHUNK_AT, 4},  {START_AT, 4}, {END_AT, 4},   {BITMAP_AT, 4},       {CONTRIBUTORS_AT, 2},
-    {EXPONENT_AT, 1},
+    {VERSION_AT, 1},    {OPERATION_AT, 1}, {FLAGS_AT, 2},  {TREE_AT, 2},         {CHILD_AT, 1},
+    {GENERATION_AT, 4}, {SLOT_AT, 4},      {ROUND_AT, 4},  {TENSOR_AT, 4},       {CHUNK_AT, 4},
+    {START_AT, 4},      {END_AT, 4},       {BITMAP_AT, 4}, {CONTRIBUTORS_AT, 2}, {EXPONENT_AT, 1},
 };
 
 // A number near the old one, at an end of the range, or any.

@@ -103,7 +103,8 @@ static void receive_super_frame(port_t *port, const uint8_t *message, uint32_t b
   memcpy(&offload, message, OFFLOAD_BYTES);
   const uint8_t *frame = message + OFFLOAD_BYTES;
   uint32_t frame_size = bytes - OFFLOAD_BYTES, payload = frame_size - LAYERS_BYTES, part = port->frames.datagram_bytes;
-  bool is_joined = offload.gso_type == VIRTIO_NET_HDR_GSO_UDP_L4, is_unfinished = offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM;
+  bool is_joined = offload.gso_type == VIRTIO_NET_HDR_GSO_UDP_L4;
+  bool is_unfinished = offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM;
   bool is_summed = is_unfinished ? udp_sum(frame, 8, frame_size - UDP_AT) == load16(frame + CHECKSUM_AT)
                                  : has_good_checksum(frame, frame_size);
   bool is_good = is_summed && payload && payload % part == 0 && (is_joined ? offload.gso_size == part : payload == part) &&
@@ -214,7 +215,8 @@ static void send_message(port_t *port, uint8_t *data, uint32_t bytes, uint32_t s
 static uint32_t send_some(port_t *port, uint32_t first) {
   static uint8_t data[MOST_PAYLOAD];
   const packet_t *packets = port->out.packets;
-  uint32_t segment = packets[first].bytes, most = port->messages == SINGLE ? 1 : between(1, MOST_SEGMENTS), count = 0, bytes = 0;
+  uint32_t segment = packets[first].bytes, most = port->messages == SINGLE ? 1 : between(1, MOST_SEGMENTS);
+  uint32_t count = 0, bytes = 0;
   while (first + count < port->out.count && count < most) {
     const packet_t *packet = &packets[first + count];
     if (packet->bytes > segment || (count && packet->bytes == 0) || bytes + packet->bytes > MOST_PAYLOAD) break;

@@ -28,8 +28,8 @@ typedef struct {
 } tensor_t;
 
 // Draw a tensor. Only the integer kinds have sums that can be verified.
-void tensor_init(tensor_t *, operation_t, uint64_t start, uint32_t tensor_id, uint32_t num_workers, uint32_t values_per_packet,
-                 bool is_verified);
+void tensor_init(tensor_t *, operation_t, uint64_t start, uint32_t tensor_id, uint32_t num_workers,
+                 uint32_t values_per_packet, bool is_verified);
 void tensor_close(tensor_t *, uint32_t num_workers);
 
 // Whether a worker got the sums, to the bit.

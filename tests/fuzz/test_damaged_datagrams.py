@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random schedules of the C library over UDP: sums right to the bit, every datagram counted once.
 
-The fuzzer itself checks each schedule; see schedule.h and schedule.c.
+The fuzzer itself checks each schedule; see schedule.c.
 """
 
 from __future__ import annotations

@@ -79,6 +79,18 @@ def test_services_wait_for_healthy_ones() -> None:
     assert all("healthcheck" in services[name] for name in ("bmv2", "controller"))
 
 
+@pytest.mark.parametrize("service", ["controller", "worker"])
+def test_package_is_built_from_all_its_sources(service: str) -> None:
+    definition = read_compose()["services"][service]
+    found = re.search(r"cp -r (.+) /tmp/source$", definition["command"][-1], re.MULTILINE)
+    assert found is not None
+    copied = set(found[1].split())
+    links = {path.name for path in (ROOT / "src" / "switchfold").iterdir() if path.is_symlink()}
+    assert {"pyproject.toml", "setup.py", "README.md", "LICENSE", "src", *links} == copied
+    # The checkout itself holds no library that was compiled for this image.
+    assert "PYTHONPATH" not in definition.get("environment", {})
+
+
 def test_controller_configuration_fits() -> None:
     compose = read_compose()
     config = load_config(ROOT / "examples" / "controller.toml")

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What takes part in a schedule: workers of the C library, their ports at the switch, and tensors, all drawn at random.
+#ifndef SWITCHFOLD_FUZZ_JOB_H
+#define SWITCHFOLD_FUZZ_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "frames.h"
+#include "network.h"
+#include "reducer.h"
+#include "slot_switch.h"
+#include "socket_transport.h"
+#include "tensors.h"
+
+#define MOST_TREES 3u
+#define MOST_SLOTS 32u
+
+typedef struct {
+  int fd, wake_fd;
+  socket_transport_t *transport;
+  reducer_t *reducer;
+  uint32_t num_enqueued[NUM_STREAMS];
+  uint8_t *withheld;
+  uint64_t num_received, num_results; // datagrams that the reducer got
+} worker_t;
+
+typedef struct {
+  bool is_hostile, has_frames; // whether packets are frames; those of SUPER_FRAMES are datagrams
+  bool is_packet_socket;
+  messages_t messages;
+  uint32_t num_workers, num_trees, values_per_packet, datagram_bytes, packet_bytes;
+  uint32_t slot_count, exponent_slots;
+  uint16_t tree_ids[MOST_TREES];
+  uint32_t tree_slots[MOST_TREES], first_slot[MOST_TREES];
+  slot_place_t places[MOST_SLOTS];
+  uint32_t num_tensors[NUM_STREAMS];
+  tensor_t tensors[NUM_STREAMS][MOST_TENSORS];
+  slot_switch_t held;
+  frames_t frames; // from the switch
+  worker_t workers[MOST_WORKERS];
+  port_t ports[MOST_WORKERS];
+  queue_t in;
+  packet_t latest; // that the switch sent
+  uint64_t num_damaged;
+  const char *failure;
+} job_t;
+
+void job_init(job_t *, bool is_hostile);
+void job_close(job_t *);
+
+// The tree and the slot in it that a datagram names. Returns false if there is no such slot.
+bool job_slot(const job_t *, const uint8_t *datagram, uint32_t *tree, uint32_t *local);
+
+// Whether a worker has no means to notice that a packet's values are wrong.
+bool job_is_deceived(const job_t *, const packet_t *);
+
+#endif
