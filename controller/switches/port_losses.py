@@ -15,7 +15,11 @@ from .switch_call import unreachable_error
 
 _METHOD: Final = "/softswitch.Ports/Statistics"
 _TIMEOUT_S: Final = 10.0
-_TRAFFIC: Final = frozenset({"rx_packets", "rx_bytes", "tx_packets", "tx_bytes"})
+_TRAFFIC: Final = frozenset(
+    f"{direction}_{what}"
+    for direction in ("rx", "tx")
+    for what in ("packets", "bytes", "super_frames")
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ ENTRIES_MAX = 2_000
 """Tables with more entries are not read for the busiest entries."""
 BUSIEST = 8
 _TRAFFIC = ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes")
+_NO_DROPS = frozenset({*_TRAFFIC, "rx_super_frames", "tx_super_frames"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +119,7 @@ class Sampler:
         for number, statistics in self._switch.ports.all_statistics().items():
             spec = specs.get(number, "")
             rates = {name: self._rate((number, name), statistics[name]) for name in _TRAFFIC}
-            others = {k: v for k, v in statistics.items() if v and k not in _TRAFFIC}
+            others = {k: v for k, v in statistics.items() if v and k not in _NO_DROPS}
             yield PortRates(
                 number=number,
                 spec=spec,

@@ -17,7 +17,9 @@ from switchfold.bmv2_topos import state
 from time_bound import wait_until
 
 ARP = bytes.fromhex("ffffffffffff020000000001") + b"\x08\x06" + bytes(28)
-STRANGERS, OWN = 7, 500
+STRANGERS, SINGLE, JOINED = 7, 500, 20
+OWN = SINGLE + JOINED
+UDP_SEGMENT, IP_MTU_DISCOVER, IP_PMTUDISC_OMIT = 103, 10, 5
 
 
 @pytest.fixture
@@ -49,8 +51,11 @@ def test_every_frame_is_counted_somewhere(live: LiveTestbed) -> None:
         own.bind(("127.0.0.1", place.host_udp_port))
         for _ in range(STRANGERS):
             stranger.sendto(ARP, port)
-        for _ in range(OWN):
+        for _ in range(SINGLE):
             own.sendto(ARP, port)
+        own.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_OMIT)
+        own.setsockopt(socket.SOL_UDP, UDP_SEGMENT, len(ARP))
+        own.sendto(ARP * JOINED, port)
 
     def are_all_counted() -> bool:
         shown = live.show("switch", "show", "s1")
@@ -61,6 +66,7 @@ def test_every_frame_is_counted_somewhere(live: LiveTestbed) -> None:
     wait_until(are_all_counted, "every frame is counted")
     shown = live.show("switch", "show", "s1")
     assert losses(shown)[1, "rx_foreign"] == STRANGERS
+    assert {cause for _, cause in losses(shown)} <= {"rx_foreign", "rx_overflow"}
     (at_port,) = (p for p in shown["ports"] if p["port"] == 1)
     assert sum(p["packets_in"] for p in shown["ports"]) == counted(shown)
     assert at_port["packets_in"] == OWN - losses(shown)[1, "rx_overflow"]

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -342,6 +343,52 @@ def test_each_port_of_a_group_gets_a_super_frame(
                 assert switch.ports.statistics(number)["tx_super_frames"] == 1
     finally:
         ip("link", "del", second[0])
+
+
+def test_tcp_stream_crosses_the_switch_in_super_frames(program: HandWrittenProgram) -> None:
+    """Kernels at both ends: the program sends by the destination's MAC, which begins 04 PORT."""
+    names = [f"sft{os.getpid()}{end}" for end in "ab"]
+    data = payload(1, 8_000_000)
+    with ExitStack() as stack, Switch(program) as switch:
+        for number, name in enumerate(names, 1):
+            create_namespace(name)
+            stack.callback(remove_namespace, name)
+            at_switch = f"vw{os.getpid()}{number}"
+            ip("link", "add", at_switch, "type", "veth", "peer", "name", "eth0", "netns", name)
+            other = 3 - number
+            for words in (
+                ("link", "set", "eth0", "address", f"04:0{number}:00:00:00:07", "up"),
+                ("addr", "add", f"10.98.0.{number}/24", "dev", "eth0"),
+                (
+                    *("neigh", "add", f"10.98.0.{other}", "dev", "eth0"),
+                    *("lladdr", f"04:0{other}:00:00:00:07"),
+                ),
+            ):
+                ip("-n", name, *words)
+            bring_up(at_switch)
+            switch.ports.add(number, f"veth:{at_switch}")
+        switch.start()
+        server = call_in_namespace(names[1], lambda: socket.create_server(("10.98.0.2", 7)))
+        sender = call_in_namespace(
+            names[0], lambda: socket.create_connection(("10.98.0.2", 7), timeout=60)
+        )
+        with server, sender:
+            receiver, _ = server.accept()
+            with receiver:
+                receiver.settimeout(60)
+                sending = Thread(target=sender.sendall, args=(data,))
+                sending.start()
+                received = bytearray()
+                while len(received) < len(data):
+                    part = receiver.recv(1 << 20)
+                    assert part
+                    received += part
+                sending.join()
+        assert received == data
+        counts = [switch.ports.statistics(number) for number in (1, 2)]
+    assert counts[0]["rx_super_frames"] > 0
+    assert counts[1]["tx_super_frames"] > 0
+    assert counts[1]["tx_packets"] >= len(data) // 1460
 
 
 def test_packets_beyond_the_mtu_are_counted_and_not_joined(

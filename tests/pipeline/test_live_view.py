@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import socket
 from io import StringIO
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from scapy.layers.l2 import Ether
 from switchfold.softswitch import Switch, compile_program
 from switchfold.softswitch.live import Sampler
 from switchfold.softswitch.live.view import render, si, summary
+from time_bound import wait_until
 
 ROUTER = Path(__file__).resolve().parents[2] / "examples" / "softswitch" / "router.json"
 
@@ -44,6 +46,24 @@ def test_sample_has_rates_hits_drops_and_parser_errors() -> None:
     assert "RouterIngress.routes" in text
     assert "dropped_by_program 11" in text
     assert "11 dropped" in summary(sample)
+
+
+def test_super_frames_are_no_drops() -> None:
+    frame = bytes(60)
+    with (
+        Switch(compile_program(ROUTER)) as switch,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as host,
+    ):
+        switch.ports.add(1, "udp:127.0.0.1:0")
+        host.setsockopt(socket.IPPROTO_IP, 10, 5)  # IP_MTU_DISCOVER, IP_PMTUDISC_OMIT
+        host.setsockopt(socket.SOL_UDP, 103, len(frame))  # UDP_SEGMENT
+        switch.start()
+        host.sendto(frame * 3, switch.ports.udp_address(1))
+        wait_until(lambda: switch.ports.statistics(1)["rx_packets"] == 3, "three frames")
+        assert switch.ports.statistics(1)["rx_super_frames"] == 1
+        sample = Sampler(switch, lambda _query: [], dict).sample()
+    port = next(port for port in sample.ports if port.number == 1)
+    assert set(port.drops) == {"dropped_by_program"}
 
 
 def test_build_without_counts_shows_no_tables() -> None:
