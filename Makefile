@@ -93,7 +93,7 @@ sanitize-first: $(VENV)/.dev-installed
 	$(SANITIZED) tests/pipeline/test_[a-l]*.py -k 'not traced_build_of_every_program'
 
 sanitize-rest: $(VENV)/.dev-installed
-	$(SANITIZED) tests/unit/softswitch/test_switch_runtime.py tests/pipeline/test_[m-z]*.py -k 'not traced_build_of_every_program'
+	$(SANITIZED) tests/unit/softswitch/test_switch_runtime.py tests/integration/test_super_frames.py tests/integration/test_veth_offload.py tests/pipeline/test_[m-z]*.py -k 'not traced_build_of_every_program'
 
 FRAMES := 10000000
 fuzz: $(VENV)/.dev-installed ## FRAMES=10000000 mutated frames through every program under the sanitizers
