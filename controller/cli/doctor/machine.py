@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import socket
 import sys
 from collections.abc import Sequence
 from importlib import metadata
@@ -21,6 +22,12 @@ PACKAGES: Final = (
 )  # fmt: skip
 COMPILERS: Final = ("cc", "gcc", "clang")
 _CAPABILITIES: Final = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21}
+_OFFLOADS: Final = (
+    # What it is, family, type, level, option, value; of linux/udp.h and linux/if_packet.h.
+    ("UDP_SEGMENT (Linux 4.18)", socket.AF_INET, socket.SOCK_DGRAM, 17, 103, 1448),
+    ("UDP_GRO (Linux 5.0)", socket.AF_INET, socket.SOCK_DGRAM, 17, 104, 1),
+    ("PACKET_VNET_HDR", socket.AF_PACKET, socket.SOCK_RAW, 263, 15, 1),
+)
 _INSTALL: Final = "run pip install '.[controller]' or 'make deps' in a checkout"
 
 
@@ -30,6 +37,7 @@ def check_machine(interfaces: Sequence[str]) -> list[Check]:
         check_packages(),
         check_compiler(),
         check_privileges(),
+        check_offloads(),
         *(check_interface(name) for name in ("lo", *interfaces)),
     ]
 
@@ -81,6 +89,28 @@ def check_privileges() -> Check:
         "not root: no namespaces, veth or raw transport",
         "use sudo for those; UDP ports on loopback need no rights",
     )
+
+
+def check_offloads() -> Check:
+    """Check what the kernel can do with many datagrams at once; without, each costs its calls."""
+    found: list[str] = []
+    missing: list[str] = []
+    for name, family, kind, level, option, value in _OFFLOADS:
+        try:
+            with socket.socket(family, kind) as sock:
+                sock.setsockopt(level, option, value)
+            found.append(name)
+        except PermissionError:
+            found.append(f"{name} unknown without CAP_NET_RAW")
+        except OSError:
+            missing.append(name)
+    if missing:
+        return warn(
+            "offloads",
+            f"this kernel lacks {', '.join(missing)}: packets are sent or received one by one",
+            "use a newer kernel where links of 1 Gbit/s and more are to be filled",
+        )
+    return ok("offloads", ", ".join(found))
 
 
 def check_interface(name: str) -> Check:

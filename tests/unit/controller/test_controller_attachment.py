@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,14 @@ from finsy.proto import p4r
 
 from controller_fixtures import HOSTS
 from switchfold.controller.api.operator_api import operator_pb2
+from switchfold.controller.cli.doctor import machine
 from switchfold.controller.cli.doctor.check import Status
-from switchfold.controller.cli.doctor.machine import check_compiler, check_interface, check_packages
+from switchfold.controller.cli.doctor.machine import (
+    check_compiler,
+    check_interface,
+    check_offloads,
+    check_packages,
+)
 from switchfold.controller.cli.doctor.symptoms import check_counts
 from switchfold.controller.cli.doctor.system import check_program
 from switchfold.controller.config import SwitchConfig
@@ -135,6 +142,20 @@ def test_doctor_without_a_compiler(monkeypatch: pytest.MonkeyPatch):
     check = check_compiler(("no-such-compiler",))
     assert check.status is Status.FAIL
     assert "gcc" in check.remedy
+
+
+def test_doctor_names_offloads_that_the_kernel_lacks(monkeypatch: pytest.MonkeyPatch):
+    udp = (socket.AF_INET, socket.SOCK_DGRAM)
+    options = (
+        ("LISTEN", *udp, socket.SOL_SOCKET, socket.SO_REUSEADDR, 1),
+        ("NEVER", *udp, socket.SOL_SOCKET, 9999, 1),
+    )
+    monkeypatch.setattr(machine, "_OFFLOADS", options[:1])
+    assert check_offloads().status is Status.OK
+    monkeypatch.setattr(machine, "_OFFLOADS", options)
+    check = check_offloads()
+    assert check.status is Status.WARN
+    assert "lacks NEVER" in check.text
 
 
 @pytest.mark.parametrize(
