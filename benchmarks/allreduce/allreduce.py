@@ -14,6 +14,7 @@ Gloo. The benchmark first probes the rate that the links really carry, which is 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def parse_options() -> argparse.Namespace:
 
 
 def run_workers(
-    options: argparse.Namespace, num_workers: int, rate_bits_per_s: int
+    options: argparse.Namespace, num_workers: int, rate_bits_per_s: int | None
 ) -> list[dict[str, Any]]:
     """Build both testbeds, run the workers, and return the output of each."""
     topology = single_switch(num_workers, rate_bits_per_s=rate_bits_per_s)
@@ -113,7 +114,10 @@ def check_both_used(testbed: Testbed, bridged: Testbed, options: argparse.Namesp
 
 
 def measure(
-    options: argparse.Namespace, num_workers: int, rate_bits_per_s: int, carried_bits_per_s: float
+    options: argparse.Namespace,
+    num_workers: int,
+    rate_bits_per_s: int | None,
+    carried_bits_per_s: float,
 ) -> dict[str, Any]:
     workers = run_workers(options, num_workers, rate_bits_per_s)
     values = (
@@ -142,17 +146,21 @@ def measure(
 def main() -> None:
     options = parse_options()
     check_machine()
-    rate_bits_per_s = parse_rate(options.rate)
+    rate_bits_per_s = None if options.rate == "none" else parse_rate(options.rate)
     machine = describe_machine()
     try:
-        from_host, to_host = probed_rate(rate_bits_per_s)
+        from_host = to_host = math.inf
+        links = "links without a rate, so that the processor is the limit"
+        if rate_bits_per_s is not None:
+            from_host, to_host = probed_rate(rate_bits_per_s)
+            links = (
+                f"links of {rate_bits_per_s / 1e6:g} Mbit/s that carry {from_host / 1e6:.2f} from a"
+                f" host and {to_host / 1e6:.2f} to it (frames without preamble and FCS, as the"
+                " kernel's shaper counts)"
+            )
         carried = min(from_host, to_host)
         print(machine_line(machine))
-        print(
-            f"{options.bytes / 1e6:g} MB of float32, links of {rate_bits_per_s / 1e6:g} Mbit/s "
-            f"that carry {from_host / 1e6:.2f} from a host and {to_host / 1e6:.2f} to it (frames "
-            "without preamble and FCS, as the kernel's shaper counts)"
-        )
+        print(f"{options.bytes / 1e6:g} MB of float32, {links}")
         rows: list[dict[str, Any]] = []
         for number in options.workers.split(","):
             row = measure(options, int(number), rate_bits_per_s, carried)

@@ -30,7 +30,7 @@ def compare(row: dict[str, Any]) -> dict[str, Any]:
         "faster_gloo": faster,
         "ratio": row[faster]["median_s"] / ours["median_s"],
         "ratios": {peer: row[peer]["median_s"] / ours["median_s"] for peer in PEERS},
-        "ratio_of_limits": row[faster]["limit_s"] / ours["limit_s"],
+        "ratio_of_limits": row[faster]["limit_s"] / ours["limit_s"] if ours["limit_s"] else 0.0,
     }
 
 
@@ -77,9 +77,10 @@ def describe_row(row: dict[str, Any]) -> str:
     other = next(peer for peer in PEERS if peer != row["faster_gloo"])
     lines.append(
         f"{'':>9}{row['ratio']:.2f} times the faster Gloo ({NAMES[row['faster_gloo']][6:]}), "
-        f"{row['ratios'][other]:.2f} times the other; {row['ratio_of_limits']:.2f} if all were at "
-        "their limits"
+        f"{row['ratios'][other]:.2f} times the other"
     )
+    if row["ratio_of_limits"]:
+        lines[-1] += f"; {row['ratio_of_limits']:.2f} if all were at their limits"
     if "num_chunks" in row:
         costs = chunk_costs(row)
         lines.append(

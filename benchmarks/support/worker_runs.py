@@ -24,7 +24,9 @@ def switch_pids(testbed: Testbed) -> str:
 
 def add_sum_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a benchmark that times sums of one tensor by several contenders."""
-    parser.add_argument("--rate", default="100M", help="rate of each link, default 100M bit/s")
+    parser.add_argument(
+        "--rate", default="100M", help="rate of each link, default 100M bit/s; none"
+    )
     parser.add_argument(
         "--bytes", type=int, default=16_000_000, help="size of the float32 tensor, default 16 MB"
     )

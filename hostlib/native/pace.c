@@ -13,14 +13,14 @@
 pace_t pace_new(double longest_s) { return (pace_t){.longest_s = longest_s}; }
 
 double pace_pause_s(const pace_t *pace, uint32_t under_way, double limit_s) {
-  if (!pace->is_flowing || pace->datagrams <= 0) return 0;
+  if (!pace->may_pause || pace->datagrams <= 0) return 0;
   double gathered_s = under_way / GATHERED_SHARE * pace->time_s / pace->datagrams;
   double pause_s = fmin(gathered_s, fmin(pace->longest_s, limit_s));
   return pause_s > SHORTEST_S ? pause_s : 0;
 }
 
-void pace_note(pace_t *pace, uint32_t count, double now_s) {
-  pace->is_flowing = count > 0;
+void pace_note(pace_t *pace, uint32_t count, bool is_full, double now_s) {
+  pace->may_pause = count > 0 && !is_full;
   if (pace->taken_s > 0) {
     pace->datagrams = DECAY * pace->datagrams + count;
     pace->time_s = DECAY * pace->time_s + (now_s - pace->taken_s);

@@ -19,16 +19,17 @@ typedef struct {
   double longest_s; // 0: never pause
   double datagrams, time_s;
   double taken_s; // of the last turn; 0: nothing was under way since
-  bool is_flowing;
+  bool may_pause;
 } pace_t;
 
 pace_t pace_new(double longest_s);
 
 // How long to let datagrams gather, at most `limit_s`; 0: not at all. After a silence there is no pause: the worker waits
-// for the first datagram.
+// for the first datagram. After a full turn there is none either.
 double pace_pause_s(const pace_t *, uint32_t under_way, double limit_s);
 
-void pace_note(pace_t *, uint32_t count, double now_s); // a turn has taken `count` datagrams
+// A turn has taken `count` datagrams. With `is_full` it took as many as it could: the others need not gather any more.
+void pace_note(pace_t *, uint32_t count, bool is_full, double now_s);
 void pace_rest(pace_t *);                               // nothing is under way
 
 #endif

@@ -3,6 +3,7 @@
 #include "quantization.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 // Where the loader can choose, the wide registers of newer processors are used. It chooses before the thread sanitizer
@@ -63,6 +64,71 @@ static inline uint16_t float_to_half(float number) {
   }
   magnitude += 0xc8000fff + (magnitude >> 13 & 1);
   return (uint16_t)(sign | magnitude >> 13);
+}
+
+// Magnitudes of floats are in the order of their bits, infinity and NaN above all others.
+VECTORISED static int32_t largest16(const uint16_t *numbers, uint32_t count) {
+  int32_t largest = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    int32_t magnitude = numbers[i] & 0x7fff;
+    if (magnitude > largest) largest = magnitude;
+  }
+  return largest;
+}
+
+VECTORISED static int32_t largest32(const float *numbers, uint32_t count) {
+  int32_t largest = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    int32_t magnitude;
+    memcpy(&magnitude, &numbers[i], sizeof magnitude);
+    magnitude &= 0x7fffffff;
+    if (magnitude > largest) largest = magnitude;
+  }
+  return largest;
+}
+
+VECTORISED static int64_t largest64(const double *numbers, uint32_t count) {
+  int64_t largest = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t magnitude;
+    memcpy(&magnitude, &numbers[i], sizeof magnitude);
+    magnitude &= INT64_MAX;
+    if (magnitude > largest) largest = magnitude;
+  }
+  return largest;
+}
+
+static int32_t exponent_of(double magnitude, bool is_finite) {
+  int exponent;
+  if (!is_finite) return NONFINITE_EXPONENT;
+  if (magnitude == 0) return ZERO_EXPONENT;
+  frexp(magnitude, &exponent);
+  return exponent;
+}
+
+void float16_exponents(const uint16_t *numbers, uint32_t values_per_chunk, uint32_t count, int32_t *exponents) {
+  for (uint32_t i = 0; i < count; i++) {
+    int32_t largest = largest16(numbers + (size_t)i * values_per_chunk, values_per_chunk);
+    exponents[i] = exponent_of(half_to_float((uint16_t)largest), largest < 0x7c00);
+  }
+}
+
+void float32_exponents(const float *numbers, uint32_t values_per_chunk, uint32_t count, int32_t *exponents) {
+  for (uint32_t i = 0; i < count; i++) {
+    int32_t largest = largest32(numbers + (size_t)i * values_per_chunk, values_per_chunk);
+    float magnitude;
+    memcpy(&magnitude, &largest, sizeof magnitude);
+    exponents[i] = exponent_of(magnitude, largest < 0x7f800000);
+  }
+}
+
+void float64_exponents(const double *numbers, uint32_t values_per_chunk, uint32_t count, int32_t *exponents) {
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t largest = largest64(numbers + (size_t)i * values_per_chunk, values_per_chunk);
+    double magnitude;
+    memcpy(&magnitude, &largest, sizeof magnitude);
+    exponents[i] = exponent_of(magnitude, largest < INT64_C(0x7ff0000000000000));
+  }
 }
 
 VECTORISED void int32_to_wire(const int32_t *restrict numbers, uint8_t *restrict values, uint32_t count) {

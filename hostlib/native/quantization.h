@@ -9,6 +9,15 @@
 
 #include <stdint.h>
 
+#define NONFINITE_EXPONENT (1 << 30)
+#define ZERO_EXPONENT (-(1 << 14))
+
+// For each of `count` chunks the smallest e with |x| < 2^e for all its numbers; ZERO_EXPONENT: all are 0;
+// NONFINITE_EXPONENT: some are infinite or NaN.
+void float16_exponents(const uint16_t *numbers, uint32_t values_per_chunk, uint32_t count, int32_t *exponents);
+void float32_exponents(const float *numbers, uint32_t values_per_chunk, uint32_t count, int32_t *exponents);
+void float64_exponents(const double *numbers, uint32_t values_per_chunk, uint32_t count, int32_t *exponents);
+
 void int32_to_wire(const int32_t *numbers, uint8_t *values, uint32_t count);
 void float16_to_wire(const uint16_t *numbers, float scale, uint8_t *values, uint32_t count);
 void float32_to_wire(const float *numbers, float scale, uint8_t *values, uint32_t count);

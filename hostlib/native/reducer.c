@@ -225,7 +225,7 @@ int reducer_poll(reducer_t *reducer, double until_s, arrivals_t *arrivals) {
     int count = reducer->transport->receive(reducer->transport, datagrams, reducer->options.batch, wait_s);
     if (count < 0) return count;
     now_s = now();
-    pace_note(&reducer->pace, (uint32_t)count, now_s);
+    pace_note(&reducer->pace, (uint32_t)count, (uint32_t)count == reducer->options.batch, now_s);
     int error = count ? reducer_take(reducer, datagrams, (uint32_t)count, now_s, arrivals) : 0;
     if (!error) error = reducer_keep_time(reducer, now_s);
     if (error || has_news(reducer, arrivals) || now_s >= until_s) return error;

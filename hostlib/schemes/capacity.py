@@ -18,12 +18,13 @@ from .cost import Scheme
 from .layer import Layer
 from .wire_cost import ExchangeTime, exchange_time, ina_frames, wire_bytes
 
-WORKER_CHUNK_S: Final = 12e-6
-SWITCH_PACKET_S: Final = 5e-6
+WORKER_CHUNK_S: Final = 3e-6
+SWITCH_PACKET_S: Final = 2.5e-6
 TCP_BYTE_S: Final = 3.4e-9
-"""Processor times, measured on 2 cores with 4 workers on links without a limit: of the host library
-per chunk of 352 values sent and received, of softswitch per packet with the results that it sends,
-and of Gloo and the kernel's bridge per byte that a worker sends."""
+"""Processor times, measured on 2 cores with 2 to 8 workers on links that carry single frames: of
+the host library per chunk of 352 values sent and received, of softswitch per packet with the
+results that it sends, and of Gloo and the kernel's bridge per byte that a worker sends. On links
+that carry super-frames the first two are about 1.7 and 1 us."""
 LINK: Final = "link"
 
 

@@ -35,12 +35,20 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..native.library import library
+
 NONFINITE_EXPONENT: Final = 1 << 30
 """Exponent lane of a chunk that holds NaN or infinity; larger than any real exponent."""
 ZERO_EXPONENT: Final = -(1 << 14)
 """Exponent lane of a chunk of zeros; smaller than any real exponent."""
 LANE_BITS: Final = 30
 """Magnitude bits of an int32 sum that quantisation uses."""
+
+_EXPONENTS: Final = {
+    np.dtype(np.float16): library.float16_exponents,
+    np.dtype(np.float32): library.float32_exponents,
+    np.dtype(np.float64): library.float64_exponents,
+}
 
 Floats = NDArray[np.floating[Any]]
 
@@ -57,11 +65,11 @@ def chunk_exponents(chunks: Floats) -> NDArray[np.int32]:
 
     NONFINITE_EXPONENT marks rows with NaN or infinity, ZERO_EXPONENT rows of zeros.
     """
-    # Both reductions propagate NaN.
-    largest = np.maximum(chunks.max(axis=1), -chunks.min(axis=1))
-    exponents = np.frexp(largest)[1].astype(np.int32)
-    exponents[largest == 0] = ZERO_EXPONENT
-    exponents[~np.isfinite(largest)] = NONFINITE_EXPONENT
+    count, values = chunks.shape
+    exponents = np.empty(count, np.int32)
+    rows = np.ascontiguousarray(chunks)
+    describe = _EXPONENTS[rows.dtype]
+    describe(rows.ctypes.data, values, count, exponents.ctypes.data)
     return exponents
 
 

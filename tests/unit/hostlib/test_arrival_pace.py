@@ -22,7 +22,7 @@ class _State(ctypes.Structure):
         ("datagrams", c_double),
         ("time_s", c_double),
         ("taken_s", c_double),
-        ("is_flowing", c_bool),
+        ("may_pause", c_bool),
     )
 
 
@@ -34,15 +34,15 @@ class ArrivalPace:
         library.pace_pause_s.restype = c_double
         library.pace_pause_s.argtypes = [POINTER(_State), c_uint32, c_double]
         library.pace_note.restype = library.pace_rest.restype = None
-        library.pace_note.argtypes = [POINTER(_State), c_uint32, c_double]
+        library.pace_note.argtypes = [POINTER(_State), c_uint32, c_bool, c_double]
         library.pace_rest.argtypes = [POINTER(_State)]
         self._state = library.pace_new(longest_s)
 
     def pause_s(self, under_way: int, limit_s: float) -> float:
         return library.pace_pause_s(self._state, under_way, limit_s)
 
-    def note(self, count: int, now_s: float) -> None:
-        library.pace_note(self._state, count, now_s)
+    def note(self, count: int, now_s: float, *, is_full: bool = False) -> None:
+        library.pace_note(self._state, count, is_full, now_s)
 
     def rest(self) -> None:
         library.pace_rest(self._state)
@@ -100,3 +100,13 @@ def test_pause_too_short_to_save_anything_is_left_out() -> None:
     pace = ArrivalPace(1.0)
     steady(pace, 0.000_001, 100)
     assert pace.pause_s(112, 1.0) == 0.0
+
+
+def test_no_pause_while_datagrams_are_left() -> None:
+    pace = ArrivalPace(1.0)
+    last_s = steady(pace, 0.000_1, 32)
+    assert pace.pause_s(400, 1.0) > 0
+    pace.note(32, last_s + 0.003_2, is_full=True)
+    assert pace.pause_s(400, 1.0) == 0.0
+    pace.note(4, last_s + 0.003_3)
+    assert pace.pause_s(400, 1.0) > 0

@@ -94,6 +94,22 @@ def test_exponent_is_smallest_power_above(dtype: type) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_exponents_are_those_of_numpy_for_any_bits(dtype: type) -> None:
+    bits = np.random.default_rng(7).integers(0, 256, (4000, 24), np.uint8)
+    bits[1000:2000, 1::2] &= 0x0F  # small exponents: denormals as well
+    chunks = bits.view(dtype)
+    chunks[2000:2100] = 0
+    chunks[2100:2200, 0] = -0.0
+    chunks[2200:2300, -1] = np.finfo(dtype).smallest_subnormal
+    with np.errstate(invalid="ignore"):
+        largest = np.abs(chunks).max(axis=1)
+        expected = np.frexp(largest)[1].astype(np.int32)
+    expected[largest == 0] = ZERO_EXPONENT
+    expected[~np.isfinite(largest)] = NONFINITE_EXPONENT
+    np.testing.assert_array_equal(chunk_exponents(chunks), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_nonfinite_marks_its_chunk_only(dtype: type, bad: float) -> None:
     tensors = [np.ones((3, 4), dtype) for _ in range(2)]
