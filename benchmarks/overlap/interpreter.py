@@ -47,6 +47,7 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--bytes", type=int, default=100_000_000, help="size of the tensor")
     parser.add_argument("--rate", default="1G", help="rate of the link, default 1G bit/s")
+    parser.add_argument("--offloads", action="store_true", help="the link carries super-frames")
     parser.add_argument("--repeats", type=int, default=5, help="sums, after one warm-up")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds per allreduce")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
@@ -94,7 +95,7 @@ def run_worker(options: argparse.Namespace) -> dict[str, Any]:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Run the worker on the host of a testbed."""
     topology = single_switch(1, rate_bits_per_s=parse_rate(options.rate))
-    with Testbed(topology) as testbed:
+    with Testbed(topology, offloads=options.offloads) as testbed:
 
         def command(_: WorkerEndpoint) -> list[str]:
             return [
@@ -122,7 +123,8 @@ def main() -> None:
     shares = [run["beside_per_s"] / run["alone_per_s"] for run in runs]
     print(machine_line(machine))
     print(
-        f"{options.bytes / 1e6:g} MB of int32, one worker, link of {options.rate}bit/s;"
+        f"{options.bytes / 1e6:g} MB of int32, one worker, link of {options.rate}bit/s, offloads"
+        f" {'on' if options.offloads else 'off'};"
         f" {len(runs)} sums of {statistics.median(run['sum_s'] for run in runs):.2f} s"
     )
     print(

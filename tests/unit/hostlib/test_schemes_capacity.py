@@ -24,13 +24,17 @@ TENSOR = Model(
 )
 UNSHAPED = 1e12
 MEASURED = [
-    (1e8, 4, 1.57),
-    (1e8, 8, 1.52),
-    (1e9, 2, 0.61),
-    (1e9, 4, 0.53),
-    (UNSHAPED, 4, 0.33),
+    (1e8, 4, 1.54),
+    (1e8, 8, 1.83),
+    (1e9, 2, 0.94),
+    (1e9, 4, 1.22),
+    (1e9, 8, 1.20),
+    (UNSHAPED, 2, 0.86),
+    (UNSHAPED, 4, 1.04),
 ]
-"""Link, workers, and times Gloo's ring of an allreduce on a machine of 2 cores."""
+"""Link, workers, and times Gloo's ring of an allreduce, frame by frame on a machine of 2 cores."""
+CLEAR = [row for row in MEASURED if abs(row[2] - 1) > 0.15]
+"""Where one of the two is clearly faster."""
 
 
 def gain(link_bits_per_s: float, num_workers: int, capacity: Capacity) -> float:
@@ -42,7 +46,7 @@ def gain(link_bits_per_s: float, num_workers: int, capacity: Capacity) -> float:
     return took[0] / took[1]
 
 
-@pytest.mark.parametrize(("rate", "workers", "measured"), MEASURED)
+@pytest.mark.parametrize(("rate", "workers", "measured"), CLEAR)
 @pytest.mark.parametrize("cores", [0, 2])
 def test_direction_is_that_of_the_measurement(
     rate: float, workers: int, measured: float, cores: int
@@ -110,12 +114,12 @@ def test_command_says_where_a_ring_is_faster(capsys: pytest.CaptureFixture[str])
     wanted = [*arguments, "--rate", "100M,1G,10G", "--workers", "4"]
     assert run(wanted) == 0
     out = capsys.readouterr().out
-    assert "assumed: a worker needs 12 us of processor per chunk, the switch 5 us per" in out
+    assert "assumed: a worker needs 3 us of processor per chunk, the switch 2.5 us per" in out
     slow, middle, fast = (line for line in out.splitlines() if line.startswith("4 workers: "))
     assert "aggregation helps: 1.5" in slow
-    for line in (middle, fast):
-        assert "a ring is faster here: " in line
-        assert "of aggregation, which the switch limits" in line
+    assert "aggregation helps: 1.4" in middle
+    assert "a ring is faster here: " in fast
+    assert "of aggregation, which the switch limits" in fast
     hardware = ["--switch-us", "0", "--worker-us", "0.5", "--tcp-ns", "0"]
     assert run([*wanted, *hardware]) == 0
     out = capsys.readouterr().out
