@@ -33,6 +33,9 @@ from switchfold.hostlib.parameter_server.recovery import NOTHING, Recovery
 from time_bound import wait_until
 
 WORKERS, VALUES, ITERATIONS = 2, 3000, 12
+PATIENT_S = 10 * WAIT_S
+"""For a server process to come back, which takes long on a busy machine. A worker that gave it up
+would leave the other one waiting for it."""
 SGD = UpdateRule(kind=RuleKind.SGD, learning_rate=0.1, momentum=0.9)
 
 
@@ -79,7 +82,8 @@ def test_updates_reach_a_killed_server_that_comes_back() -> None:
     expected = sum_in_order(arrays).tobytes()
     with KilledServer() as server:
         addresses = [(LOOPBACK, server.port)]
-        clients = [ParameterClient(addresses, ClientOptions(worker_id=w)) for w in range(WORKERS)]
+        options = [ClientOptions(worker_id=w, reconnect_s=PATIENT_S) for w in range(WORKERS)]
+        clients = [ParameterClient(addresses, each) for each in options]
         with clients[0], clients[1]:
             for iteration in range(2):
                 # In place: an answer that was half here must not be sent as an update.
@@ -121,7 +125,9 @@ def test_training_goes_on_from_the_last_checkpoint(tmp_path: Path) -> None:
 
     def clients(addresses: list[tuple[str, int]]) -> list[ParameterClient]:
         return [
-            ParameterClient(addresses, ClientOptions(worker_id=w, pair_bytes=2048))
+            ParameterClient(
+                addresses, ClientOptions(worker_id=w, pair_bytes=2048, reconnect_s=PATIENT_S)
+            )
             for w in range(WORKERS)
         ]
 
