@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+from torch_ranks import require_torch
 
+require_torch()
+
+import torch  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from hybrid_ranks import WAIT_S, HybridRanks  # noqa: E402
