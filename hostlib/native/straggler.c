@@ -5,7 +5,6 @@
 #include <math.h>
 
 #define LATER_SHARE 4.0   // once its deadline has passed, a tensor's later chunks wait for this part of it
-#define MAX_LEVEL 0xffffu // levels have 16 bits in a header; no tree is as deep
 
 straggler_t straggler_new(double deadline_s, double maximum_s) { return (straggler_t){deadline_s, maximum_s, INFINITY}; }
 
