@@ -44,11 +44,6 @@ class ChunkStream(Protocol):
         ...
 
     @property
-    def queueing_s(self) -> float:
-        """Part of the round-trip time that queues and waiting account for."""
-        ...
-
-    @property
     def window(self) -> int:
         """Most chunks that may be without result now, 0 where nothing limits them."""
         ...

@@ -55,11 +55,6 @@ class HostStream:
         return 0.0
 
     @property
-    def queueing_s(self) -> float:
-        """0: not measured here."""
-        return 0.0
-
-    @property
     def window(self) -> int:
         """0: TCP has its own windows."""
         return 0

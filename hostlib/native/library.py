@@ -174,7 +174,6 @@ class StreamStateStruct(ctypes.Structure):
     _fields_ = (
         ("counters", StreamCountersStruct),
         ("round_trip_s", c_double),
-        ("queueing_s", c_double),
         ("outstanding", c_uint32),
         ("window", c_uint32),
     )

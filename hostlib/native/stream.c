@@ -71,7 +71,6 @@ void stream_publish(stream_t *stream) {
   pthread_mutex_lock(&stream->lock);
   stream->state = (stream_state_t){.counters = stream->counters,
                                    .round_trip_s = stream->rtt.smoothed_s,
-                                   .queueing_s = rtt_queueing_s(&stream->rtt),
                                    .outstanding = stream->outstanding,
                                    .window = congestion_limit(&stream->window)};
   pthread_mutex_unlock(&stream->lock);

@@ -54,8 +54,8 @@ typedef struct {
 // What the caller shows and decides by.
 typedef struct {
   stream_counters_t counters;
-  double round_trip_s, queueing_s; // 0 without a measurement
-  uint32_t outstanding, window;    // chunks
+  double round_trip_s;          // 0 without a measurement
+  uint32_t outstanding, window; // chunks
 } stream_state_t;
 
 typedef struct {

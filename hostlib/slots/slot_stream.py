@@ -106,11 +106,6 @@ class SlotStream:
         """Smoothed round-trip time, 0 before the first measurement."""
         return self._state.round_trip_s
 
-    @property
-    def queueing_s(self) -> float:
-        """Part of the smoothed round-trip time that queues and waiting account for."""
-        return self._state.queueing_s
-
     def enqueue(self, source: ChunkSource) -> None:
         """Append a tensor to the sequence."""
         tensor = _StreamedTensor(source)
