@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..native.library import library
 from ..slots.wire import Operation
 
 SEGMENT_VALUES = 1 << 16
@@ -50,8 +51,8 @@ def combine(operation: Operation, own: Values, received: Sums) -> NDArray[np.int
         assert received.dtype == np.int32
         np.maximum(own, received, out=own)
         return None
-    if received.dtype == np.int32 and not _may_overflow(own, received):
-        np.add(own, received, out=own)
+    places = own.ctypes.data, received.ctypes.data
+    if received.dtype == np.int32 and library.add_values(*places, len(own)):
         return None
     sums = np.add(own, received, dtype=np.int64)
     if is_narrow(sums):
@@ -69,12 +70,6 @@ def saturate(sums: NDArray[np.int64], out: Values) -> None:
     """Write the sums to `out`, limited to the range of int32."""
     np.clip(sums, MIN_VALUE, MAX_VALUE, out=sums)
     out[...] = sums
-
-
-def _may_overflow(left: NDArray[Any], right: NDArray[Any]) -> bool:
-    if int(left.max()) + int(right.max()) > MAX_VALUE:
-        return True
-    return int(left.min()) + int(right.min()) < MIN_VALUE
 
 
 def bytes_of(array: NDArray[Any]) -> memoryview:

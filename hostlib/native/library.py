@@ -287,6 +287,9 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     "stream_is_hungry": (c_bool, c_void_p),
     "stream_oldest": (c_void_p, c_void_p),
     "stream_state": (StreamStateStruct, c_void_p),
+    "source_fill_rows": (None, POINTER(SourceStruct), c_uint32, c_uint32, c_void_p, c_uint32),
+    "source_take_rows": (None, POINTER(SourceStruct), c_uint32, c_uint32, c_void_p, c_uint32),
+    "add_values": (c_bool, c_void_p, c_void_p, c_uint64),
 }
 
 

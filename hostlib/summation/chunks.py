@@ -16,13 +16,12 @@ from ..slots.wire import EXPONENT_BIAS
 from ..tracing.transfer_times import TransferTimes
 from .quantization import (
     NONFINITE_EXPONENT,
-    Quantizer,
     chunk_exponents,
     scales,
 )
 
 BLOCK_CHUNKS = 64
-"""Most chunks filled or drained at once: enough to amortise numpy calls, few enough for cache."""
+"""Most chunks that Python fills at once: enough to amortise numpy calls, few enough for cache."""
 EXPONENT_CHUNKS = 256
 """Chunks whose exponents are computed at once: there is no scratch memory to keep in cache."""
 
@@ -62,8 +61,13 @@ class WireValues:
     results: Lanes | None = None
     """Where results are kept as they came, if they are."""
     is_mean: bool = False
+    fill: Callable[[int, NDArray[np.int32]], None] | None = None
+    """For READY: writes the values of the chunks from that one on."""
     drain: Callable[[int], None] | None = None
     """Called now and then with how many chunks, from the first, have their results."""
+    take: Callable[[int, NDArray[np.int32]], None] | None = None
+    """For READY: learns that the kept values of the chunks from that one on, which are these, are
+    final."""
 
 
 class ChunkSource(Protocol):
@@ -85,20 +89,12 @@ class ChunkSource(Protocol):
     times: TransferTimes
     """Where streams stamp the first packet and the last result."""
 
-    def fill(self, first: int, lanes: Lanes) -> None:
-        """Write the lanes of the chunks from `first` on; rows are at most BLOCK_CHUNKS."""
-        ...
-
     def wire_values(self) -> WireValues:
         """Return the arrays that the C library works on, which must stay until it is done."""
         ...
 
     def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
         """Have the results in these lanes from now on, in native order: (num_chunks, values)."""
-        ...
-
-    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
-        """Learn that the kept lanes of the chunks from `first` on are final; `lanes` are these."""
         ...
 
 
@@ -183,16 +179,16 @@ class ExponentSource:
     def wire_values(self) -> WireValues:
         """Return rows that `fill` fills."""
         return WireValues(
-            kind=ValueKind.READY, data=np.empty_like(self.results), results=self.results
+            kind=ValueKind.READY,
+            data=np.empty_like(self.results),
+            results=self.results,
+            fill=self.fill,
         )
 
     def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
         """Have the maxima in these lanes."""
         self.results = lanes
         self.contributors[...] = contributors
-
-    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
-        """Nothing to do: the exponents are needed all at once."""
 
     def agreed(self) -> NDArray[np.int32]:
         """Return the agreed lanes of the data chunks in a row, once all results are there."""
@@ -230,10 +226,9 @@ class IntegerSource:
     def __init__(self, summand: Summand, values_per_packet: int) -> None:
         self._flat = summand.flat
         self._retains = summand.retains
-        self._chunks = TensorChunks(summand.flat, values_per_packet)
         self.tensor_id = summand.tensor_id
         self.num_elements = len(summand.flat)
-        self.num_chunks = self._chunks.num_chunks
+        self.num_chunks = -(-len(summand.flat) // values_per_packet)
         shape = (self.num_chunks, values_per_packet)
         self.output: NDArray[Any] = summand.empty(shape, np.int32)
         self.results: Lanes = self.output.view(">i4")
@@ -244,11 +239,6 @@ class IntegerSource:
         self.is_plain = True
         self.times = TransferTimes()
         self.withheld: NDArray[np.bool_] | None = None
-
-    def fill(self, first: int, lanes: Lanes) -> None:
-        """Copy the chunks in wire order."""
-        for offset, chunks in self._chunks.block(first, first + len(lanes)):
-            lanes[offset : offset + len(chunks)] = chunks
 
     def wire_values(self) -> WireValues:
         """Return the tensor and its sums."""
@@ -264,11 +254,6 @@ class IntegerSource:
         self.results = lanes
         self.contributors[...] = contributors
 
-    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
-        """Copy final sums, unless they lie where the output is."""
-        if not np.may_share_memory(self.output, lanes):
-            self.output[first : first + len(lanes)] = lanes
-
 
 class FloatSource:
     """A float tensor with agreed exponents."""
@@ -276,9 +261,8 @@ class FloatSource:
     def __init__(
         self,
         summand: Summand,
-        chunks: TensorChunks,
         exponents: NDArray[np.int32],
-        quantizer: Quantizer,
+        values_per_packet: int,
         *,
         num_workers: int,
         withheld: NDArray[np.bool_] | None = None,
@@ -286,8 +270,8 @@ class FloatSource:
         flat = summand.flat
         self.tensor_id = summand.tensor_id
         self.num_elements = len(flat)
-        self.num_chunks = chunks.num_chunks
-        shape = (self.num_chunks, quantizer.values_per_packet)
+        self.num_chunks = -(-len(flat) // values_per_packet)
+        shape = (self.num_chunks, values_per_packet)
         self.output: NDArray[Any] = summand.empty(shape, flat.dtype)
         if summand.retains or flat.dtype.itemsize != 4:
             self.results: Lanes = summand.empty(shape, ">i4")
@@ -300,8 +284,6 @@ class FloatSource:
         self.withheld = withheld
         self._flat = flat
         self._retains = summand.retains
-        self._chunks = chunks
-        self._quantizer = quantizer
         self._is_mean = summand.is_mean
         self._forward, self._backward = scales(exponents, num_workers, flat.dtype)
         if withheld is not None:
@@ -316,13 +298,6 @@ class FloatSource:
         places = np.flatnonzero(exponents == NONFINITE_EXPONENT)
         starts = (places * values_per_packet).tolist()
         return [(start, min(start + values_per_packet, num_elements)) for start in starts]
-
-    def fill(self, first: int, lanes: Lanes) -> None:
-        """Quantise the chunks into lanes."""
-        for offset, chunks in self._chunks.block(first, first + len(lanes)):
-            place = first + offset
-            scale = self._forward[place : place + len(chunks)]
-            self._quantizer.quantize(chunks, scale, lanes[offset : offset + len(chunks)])
 
     def wire_values(self) -> WireValues:
         """Return the tensor, its factors and its sums."""
@@ -341,18 +316,3 @@ class FloatSource:
         """Have the sums in these lanes, which must not lie where the output goes."""
         self.contributors[...] = contributors
         self.results = lanes
-
-    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
-        """Dequantise final sums."""
-        for offset in range(0, len(lanes), BLOCK_CHUNKS):
-            block = lanes[offset : offset + BLOCK_CHUNKS]
-            self._dequantize(first + offset, first + offset + len(block), block)
-
-    def _dequantize(self, start: int, stop: int, lanes: Lanes) -> None:
-        divisors = None
-        if self._is_mean:
-            divisors = self.contributors[start:stop, None].astype(self._backward.dtype)
-        # The I/O thread ignores overflow: it is to give infinity.
-        self._quantizer.dequantize(
-            lanes, self._backward[start:stop], divisors, self.output[start:stop]
-        )

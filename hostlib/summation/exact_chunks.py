@@ -236,7 +236,9 @@ class ExactSource:
             kind=ValueKind.READY,
             data=np.empty_like(self.results),
             results=self.results,
+            fill=self.fill,
             drain=self.drain,
+            take=self.take,
         )
 
     def drain(self, end: int) -> None:
