@@ -10,7 +10,7 @@ hosts report OVERFLOW, both give the true sum: the same bytes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,23 @@ Values = NDArray[np.int32]
 """Native byte order, one dimension."""
 Sums = NDArray[np.int32] | NDArray[np.int64]
 """Partial sums: int64 if any of them is outside int32."""
+
+
+@final
+class Scratch:
+    """Memory for partial sums on arrival, one segment for each sender; used again and again.
+
+    New memory would cost more than the sums: the system clears each page of it first.
+    """
+
+    def __init__(self) -> None:
+        self._memories: dict[int, NDArray[np.uint8]] = {}
+
+    def of(self, sender: int) -> NDArray[np.uint8]:
+        """Return room for a segment of int64 from the member at this position."""
+        if sender not in self._memories:
+            self._memories[sender] = np.empty(8 * SEGMENT_VALUES, np.uint8)
+        return self._memories[sender]
 
 
 def cut(start: int, stop: int, grain: int = 1) -> list[tuple[int, int]]:
