@@ -96,12 +96,11 @@ def alias_names(tree: ast.Module) -> list[str]:
     return names
 
 
-def repeated_names(sources: Mapping[str, str]) -> dict[str, list[str]]:
+def repeated_names(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
     """Return class names that are defined more than once, with all modules that define them."""
     classes: defaultdict[str, list[str]] = defaultdict(list)
     aliases: defaultdict[str, list[str]] = defaultdict(list)
-    for path, source in sources.items():
-        tree = ast.parse(source, path)
+    for path, tree in trees.items():
         for name in class_names(tree):
             classes[name].append(path)
         for name in alias_names(tree):
@@ -120,25 +119,25 @@ def problems(repeated: Mapping[str, list[str]], shared: Iterable[SharedName]) ->
     ]
 
 
-def read_sources() -> dict[str, str]:
-    """Return the sources of all modules by path, without generated ones."""
+@pytest.fixture(scope="module")
+def trees() -> dict[str, ast.Module]:
+    """The syntax trees of all modules by path, without generated ones."""
     return {
-        str(path.relative_to(ROOT)): path.read_text("utf-8")
+        str(path.relative_to(ROOT)): ast.parse(path.read_text("utf-8"), path)
         for part in PARTS
         for path in sorted((ROOT / part).rglob("*.py"))
         if not path.name.endswith(GENERATED)
     }
 
 
-def test_every_part_has_classes() -> None:
-    sources = read_sources()
+def test_every_part_has_classes(trees: dict[str, ast.Module]) -> None:
     for part in PARTS:
-        trees = (ast.parse(text) for path, text in sources.items() if path.startswith(f"{part}/"))
-        assert any(class_names(tree) for tree in trees), part
+        ours = (tree for path, tree in trees.items() if path.startswith(f"{part}/"))
+        assert any(class_names(tree) for tree in ours), part
 
 
-def test_class_names_have_one_meaning() -> None:
-    found = problems(repeated_names(read_sources()), SHARED)
+def test_class_names_have_one_meaning(trees: dict[str, ast.Module]) -> None:
+    found = problems(repeated_names(trees), SHARED)
     assert not found, "\n".join(found)
 
 
@@ -162,7 +161,8 @@ def test_shared_names_are_sorted_and_have_a_reason() -> None:
     ],
 )
 def test_repeated_names_are_found(first: str, second: str, found: dict[str, list[str]]) -> None:
-    assert repeated_names({"a.py": first, "b.py": second}) == found
+    trees = {"a.py": ast.parse(first), "b.py": ast.parse(second)}
+    assert repeated_names(trees) == found
 
 
 @pytest.mark.parametrize(
