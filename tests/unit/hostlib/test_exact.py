@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -76,28 +77,49 @@ def assert_exact(columns: list[list[float]], name: str) -> None:
                     assert value == math.fsum(row)
 
 
-@st.composite
-def numbers(draw: st.DrawFn, name: str) -> float:
-    """Numbers of a format of any magnitude: denormals, powers of two, neighbours of these."""
+@cache
+def top_bits(name: str) -> st.SearchStrategy[int]:
     form = FORMATS[name]
-    top = draw(
+    return (
         st.integers(form.lowest_bit, form.high - 1)
         | st.integers(form.lowest_bit, form.lowest_bit + form.significand_bits)
         | st.integers(-2, 2)
         | st.integers(form.high - 2, form.high - 1)
     )
+
+
+@cache
+def fractions(bits: int) -> st.SearchStrategy[int]:
+    """Numbers of so many bits."""
+    largest = (1 << bits) - 1
+    return st.integers(0, largest) | st.sampled_from([0, largest])
+
+
+FACTORS = st.sampled_from([1.0, 1.0, 0.0, -1.0, -1.0, -0.0])
+
+
+@st.composite
+def numbers(draw: st.DrawFn, name: str) -> float:
+    """Numbers of a format of any magnitude: denormals, powers of two, neighbours of these."""
+    form = FORMATS[name]
+    top = draw(top_bits(name))
     bits = top - max(top + 1 - form.significand_bits, form.lowest_bit) + 1
-    fraction = draw(st.integers(0, (1 << bits - 1) - 1) | st.sampled_from([0, (1 << bits - 1) - 1]))
-    value = math.ldexp((1 << bits - 1) + fraction, top - bits + 1)
-    return draw(st.sampled_from([1.0, -1.0])) * draw(st.sampled_from([value, value, 0.0]))
+    value = math.ldexp((1 << bits - 1) + draw(fractions(bits - 1)), top - bits + 1)
+    return value * draw(FACTORS)
+
+
+@cache
+def columns_of(name: str) -> st.SearchStrategy[list[list[float]]]:
+    """Three values for each of 1 to 32 workers."""
+    column = st.lists(numbers(name), min_size=3, max_size=3)
+    return st.lists(column, min_size=1, max_size=32)
 
 
 @st.composite
 def tensors(draw: st.DrawFn) -> tuple[str, list[list[float]]]:
     """Tensors of 3 values for 1 to 32 workers, some of which cancel each other."""
     name = draw(st.sampled_from(NAMES))
-    column = st.lists(numbers(name), min_size=3, max_size=3)
-    columns = draw(st.lists(column, min_size=1, max_size=32))
+    columns = draw(columns_of(name))
     if len(columns) > 1 and draw(st.booleans()):
         columns[-1] = [-value for value in columns[0]]
     return name, columns
