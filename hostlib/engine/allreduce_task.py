@@ -173,8 +173,10 @@ class AllreduceTask:
     def quantize(self) -> None:
         """Create the value source from the agreed exponents, or settle on NonFiniteError."""
         assert self.exponents is not None
-        agreed = self.exponents.agreed()
-        self._agree(agreed, self.exponents.outliers(agreed), self._view.num_workers)
+        agreed, outliers = self.exponents.agreed(), None
+        if self._view.straggler.allow_partial:
+            outliers = self.exponents.outliers(agreed)
+        self._agree(agreed, outliers, self._view.num_workers)
 
     def _agree(
         self,
@@ -306,6 +308,8 @@ class AllreduceTask:
     def _num_contributors(self) -> int:
         if self._fetched is not None:
             return self._fetched.num_contributors
+        if not self._view.straggler.allow_partial:
+            return self._view.num_workers
         counts = [source.contributors.min() for source in (self.source, self.exponents) if source]
         return int(min(counts))
 

@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native.library import library
+from ..native.library import address, library
 from ..slots.wire import Operation
 
 SEGMENT_VALUES = 1 << 16
@@ -68,7 +68,7 @@ def combine(operation: Operation, own: Values, received: Sums) -> NDArray[np.int
         assert received.dtype == np.int32
         np.maximum(own, received, out=own)
         return None
-    places = own.ctypes.data, received.ctypes.data
+    places = address(own), address(received)
     if received.dtype == np.int32 and library.add_values(*places, len(own)):
         return None
     sums = np.add(own, received, dtype=np.int64)

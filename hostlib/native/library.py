@@ -14,6 +14,7 @@ from ctypes import (
     c_char,
     c_double,
     c_int,
+    c_int32,
     c_uint,
     c_uint8,
     c_uint16,
@@ -23,6 +24,8 @@ from ctypes import (
 )
 from pathlib import Path
 from typing import Any, Final
+
+from numpy.typing import NDArray
 
 from ..errors import TransportError
 
@@ -244,6 +247,8 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     "float16_exponents": (None, c_void_p, c_uint32, c_uint32, c_void_p),
     "float32_exponents": (None, c_void_p, c_uint32, c_uint32, c_void_p),
     "float64_exponents": (None, c_void_p, c_uint32, c_uint32, c_void_p),
+    "float32_factors": (None, c_void_p, c_uint32, c_int32, c_void_p, c_void_p, c_void_p),
+    "float64_factors": (None, c_void_p, c_uint32, c_int32, c_void_p, c_void_p, c_void_p),
     "rtt_new": (RttStruct, c_double, c_double, c_double),
     "rtt_queueing_s": (c_double, POINTER(RttStruct)),
     "rtt_steady_s": (c_double, POINTER(RttStruct)),
@@ -285,12 +290,19 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     "stream_enqueue": (None, c_void_p, POINTER(SourceStruct)),
     "stream_abandon": (None, c_void_p, POINTER(SourceStruct)),
     "stream_is_hungry": (c_bool, c_void_p),
+    "stream_outstanding": (c_uint32, c_void_p),
     "stream_oldest": (c_void_p, c_void_p),
     "stream_state": (StreamStateStruct, c_void_p),
     "source_fill_rows": (None, POINTER(SourceStruct), c_uint32, c_uint32, c_void_p, c_uint32),
     "source_take_rows": (None, POINTER(SourceStruct), c_uint32, c_uint32, c_void_p, c_uint32),
     "add_values": (c_bool, c_void_p, c_void_p, c_uint64),
 }
+
+
+def address(array: NDArray[Any]) -> int:
+    """Return where an array's memory begins."""
+    place: int = array.__array_interface__["data"][0]  # sooner there than `array.ctypes.data`
+    return place
 
 
 def _load() -> ctypes.CDLL:

@@ -125,6 +125,41 @@ void float64_exponents(const double *numbers, uint32_t values_per_chunk, uint32_
   }
 }
 
+static uint8_t biased_exponent(int32_t exponent) {
+  int32_t most = UINT8_MAX - EXPONENT_BIAS;
+  return (uint8_t)((exponent > most ? most : exponent < -EXPONENT_BIAS ? -EXPONENT_BIAS : exponent) + EXPONENT_BIAS);
+}
+
+static double power_of_two(int32_t exponent) { return ldexp(1, exponent); }
+
+// The shift s of a chunk that is finite.
+static int32_t shift_of(int32_t exponent, int32_t headroom, int32_t limit) {
+  int64_t shift = (int64_t)headroom - exponent;
+  return (int32_t)(shift > limit ? limit : shift < -limit ? -limit : shift);
+}
+
+void float32_factors(const int32_t *exponents, uint32_t count, int32_t headroom, float *forward, float *backward,
+                     uint8_t *biased) {
+  for (uint32_t i = 0; i < count; i++) {
+    bool is_finite = exponents[i] != NONFINITE_EXPONENT;
+    int32_t shift = shift_of(exponents[i], headroom, 126);
+    forward[i] = is_finite ? (float)power_of_two(shift) : 0;
+    backward[i] = is_finite ? (float)power_of_two(-shift) : NAN;
+    biased[i] = biased_exponent(exponents[i]);
+  }
+}
+
+void float64_factors(const int32_t *exponents, uint32_t count, int32_t headroom, double *forward, double *backward,
+                     uint8_t *biased) {
+  for (uint32_t i = 0; i < count; i++) {
+    bool is_finite = exponents[i] != NONFINITE_EXPONENT;
+    int32_t shift = shift_of(exponents[i], headroom, 1022);
+    forward[i] = is_finite ? power_of_two(shift) : 0;
+    backward[i] = is_finite ? power_of_two(-shift) : NAN;
+    biased[i] = biased_exponent(exponents[i]);
+  }
+}
+
 VECTORISED void int32_to_values(const int32_t *restrict numbers, uint8_t *restrict values, uint32_t count,
                                 byte_order_t order) {
   for (uint32_t i = 0; i < count; i++) put(values, i, numbers[i], order);

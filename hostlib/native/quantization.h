@@ -11,12 +11,20 @@
 
 #define NONFINITE_EXPONENT (1 << 30)
 #define ZERO_EXPONENT (-(1 << 14))
+#define EXPONENT_BIAS 128
 
 // For each of `count` chunks the smallest e with |x| < 2^e for all its numbers; ZERO_EXPONENT: all are 0;
 // NONFINITE_EXPONENT: some are infinite or NaN.
 void float16_exponents(const uint16_t *numbers, uint32_t values_per_chunk, uint32_t count, int32_t *exponents);
 void float32_exponents(const float *numbers, uint32_t values_per_chunk, uint32_t count, int32_t *exponents);
 void float64_exponents(const double *numbers, uint32_t values_per_chunk, uint32_t count, int32_t *exponents);
+
+// From the agreed exponents: the factors 2^s and 2^-s of each chunk, (0, NaN) for one that is not finite, and the exponent
+// field of the header. s = headroom - exponent, at most 126 for float32 and float16, 1022 for float64.
+void float32_factors(const int32_t *exponents, uint32_t count, int32_t headroom, float *forward, float *backward,
+                     uint8_t *biased);
+void float64_factors(const int32_t *exponents, uint32_t count, int32_t headroom, double *forward, double *backward,
+                     uint8_t *biased);
 
 // Of int32 values: that of packets, or that of this machine, in which host allreduce adds them.
 typedef enum { NETWORK_ORDER, NATIVE_ORDER } byte_order_t;

@@ -75,7 +75,7 @@ class SlotStream:
     @property
     def outstanding(self) -> int:
         """Chunks that were sent and have no result yet."""
-        return self._state.outstanding
+        return library.stream_outstanding(self._handle)
 
     @property
     def window(self) -> int:

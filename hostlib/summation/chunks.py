@@ -12,7 +12,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..slots.wire import EXPONENT_BIAS
 from ..tracing.transfer_times import TransferTimes
 from .quantization import (
     NONFINITE_EXPONENT,
@@ -197,7 +196,7 @@ class ExponentSource:
     def outliers(self, agreed: NDArray[np.int32]) -> NDArray[np.bool_] | None:
         """Return the data chunks whose values here exceed what was agreed on without this worker.
 
-        None where there are none, as always when all workers are waited for.
+        None where there are none. Only if not all workers are waited for can there be any.
         """
         is_above = self._own > agreed.reshape(self._own.shape)
         is_outlier: NDArray[np.bool_] = np.logical_or.reduce(is_above, axis=1)
@@ -285,16 +284,17 @@ class FloatSource:
         self._flat = flat
         self._retains = summand.retains
         self._is_mean = summand.is_mean
-        self._forward, self._backward = scales(exponents, num_workers, flat.dtype)
+        self._forward, self._backward, self._biased = scales(exponents, num_workers, flat.dtype)
         if withheld is not None:
             self._forward[withheld] = 0  # these values would not fit; zeros are not sent either
-        self._biased = np.clip(exponents + EXPONENT_BIAS, 0, 255).astype(np.uint8)
 
     @staticmethod
     def nonfinite_ranges(
         exponents: NDArray[np.int32], values_per_packet: int, num_elements: int
     ) -> list[tuple[int, int]]:
         """Return the element ranges of the chunks that are not finite on some worker."""
+        if np.maximum.reduce(exponents) != NONFINITE_EXPONENT:
+            return []
         places = np.flatnonzero(exponents == NONFINITE_EXPONENT)
         starts = (places * values_per_packet).tolist()
         return [(start, min(start + values_per_packet, num_elements)) for start in starts]

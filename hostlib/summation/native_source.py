@@ -10,12 +10,12 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native.library import SourceStruct, library
+from ..native.library import SourceStruct, address, library
 from .chunks import ChunkSource, ValueKind
 
 
 def _address(array: NDArray[np.generic] | None) -> int | None:
-    return None if array is None else array.ctypes.data
+    return None if array is None else address(array)
 
 
 @final
@@ -51,7 +51,7 @@ class NativeSource:
             self.wire.fill(first, rows)
             return
         count, values = rows.shape
-        library.source_fill_rows(ctypes.byref(self.struct), first, count, rows.ctypes.data, values)
+        library.source_fill_rows(ctypes.byref(self.struct), first, count, address(rows), values)
 
     def take(self, first: int, rows: NDArray[np.int32]) -> None:
         """Turn the final sums of the chunks from `first` on into results; the sums stay.
@@ -61,4 +61,4 @@ class NativeSource:
         if self.wire.take is not None:
             self.wire.take(first, rows)
         count, values = rows.shape
-        library.source_take_rows(ctypes.byref(self.struct), first, count, rows.ctypes.data, values)
+        library.source_take_rows(ctypes.byref(self.struct), first, count, address(rows), values)

@@ -35,7 +35,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..native.library import library
+from ..native.library import address, library
 
 NONFINITE_EXPONENT: Final = 1 << 30
 """Exponent lane of a chunk that holds NaN or infinity; larger than any real exponent."""
@@ -68,41 +68,28 @@ def chunk_exponents(chunks: Floats) -> NDArray[np.int32]:
     count, values = chunks.shape
     exponents = np.empty(count, np.int32)
     rows = np.ascontiguousarray(chunks)
-    describe = _EXPONENTS[rows.dtype]
-    describe(rows.ctypes.data, values, count, exponents.ctypes.data)
+    _EXPONENTS[rows.dtype](address(rows), values, count, address(exponents))
     return exponents
-
-
-def scale_shifts(
-    exponents: NDArray[np.int32], num_workers: int, dtype: DTypeLike
-) -> NDArray[np.int32]:
-    """Return the shift s of each chunk from the agreed exponents; rows not finite get s = 0."""
-    limit = 126
-    if np.dtype(dtype) == np.float64:
-        limit = 1022
-    headroom = LANE_BITS - (num_workers - 1).bit_length()
-    shifts = np.minimum(headroom - exponents, limit)
-    return np.where(exponents == NONFINITE_EXPONENT, 0, shifts).astype(np.int32)
 
 
 def scales(
     exponents: NDArray[np.int32], num_workers: int, dtype: DTypeLike
-) -> tuple[Floats, Floats]:
-    """Return (2^s, 2^-s) per chunk, each (count, 1) in the compute dtype.
+) -> tuple[Floats, Floats, NDArray[np.uint8]]:
+    """Return 2^s, 2^-s and the header's exponent field of each chunk, from the agreed exponents.
 
-    For chunks that are not finite the pair is (0, NaN): workers send zeros and all get NaN.
+    The factors are in the compute dtype. For chunks that are not finite they are 0 and NaN: workers
+    send zeros, and all get NaN.
     """
-    one = np.ones((), compute_dtype(dtype))
-    shifts = scale_shifts(exponents, num_workers, dtype)
-    forward = np.ldexp(one, shifts)
-    backward = np.ldexp(one, -shifts)
-    nonfinite = exponents == NONFINITE_EXPONENT
-    forward[nonfinite] = 0
-    backward[nonfinite] = np.nan
-    return forward[:, None], backward[:, None]
+    count, compute = len(exponents), compute_dtype(dtype)
+    forward, backward = np.empty(count, compute), np.empty(count, compute)
+    biased = np.empty(count, np.uint8)
+    fill = library.float64_factors if compute.itemsize == 8 else library.float32_factors
+    headroom = LANE_BITS - (num_workers - 1).bit_length()
+    fill(address(exponents), count, headroom, address(forward), address(backward), address(biased))
+    return forward, backward, biased
 
 
 def error_bound(exponent: int, num_workers: int, dtype: DTypeLike) -> float:
     """Return the largest error of a summed element before the result is rounded to its dtype."""
-    shift = scale_shifts(np.array([exponent], np.int32), num_workers, dtype)[0]
-    return float(np.ldexp(float(num_workers), -int(shift) - 1))
+    _, backward, _ = scales(np.array([exponent], np.int32), num_workers, dtype)
+    return num_workers * float(backward[0]) / 2
