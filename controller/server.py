@@ -22,6 +22,7 @@ from .api.operator_service import OperatorService
 from .api.request_check import MAX_MESSAGE_BYTES
 from .api.request_guard import RequestGuard
 from .api.session_service import SessionService
+from .api.waiting_calls import waiting_call_options
 from .config import ControllerConfig
 from .database.database import Database
 from .errors import ListenError, SwitchUnreachableError
@@ -127,6 +128,7 @@ class ControllerServer:
             interceptors=(AccessGuard(self._tokens, SERVICES), RequestGuard()),
             options=[
                 *server_options(self.config.host_gone_s),
+                *waiting_call_options(),
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ],
         )
