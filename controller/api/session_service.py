@@ -15,6 +15,7 @@ from ...hostlib.control.session_api import session_pb2_grpc
 from ..errors import ControllerError, InvalidJobError
 from ..jobs.live_job import LiveJob
 from ..jobs.membership import Membership
+from ..jobs.punctual_timer import PunctualTimer
 from ..jobs.worker_lease import Outbox, WorkerLease
 from .printable import details
 from .request_check import check_request
@@ -56,8 +57,12 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
 
     async def _read_join_request(self, context: JoinContext) -> pb.JoinRequest:
         try:
-            async with asyncio.timeout(_JOIN_REQUEST_TIMEOUT_S):
-                message = cast("object", await cast("Any", context).read())
+            async with asyncio.timeout(None) as limit:
+                timer = PunctualTimer(_JOIN_REQUEST_TIMEOUT_S, lambda: limit.reschedule(0.0))
+                try:
+                    message = cast("object", await cast("Any", context).read())
+                finally:
+                    timer.cancel()
         except TimeoutError as exc:
             raise InvalidJobError(
                 f"no JoinRequest within {_JOIN_REQUEST_TIMEOUT_S:g} s; send it first on the stream"

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from http2_calls import Http2Calls
 from switchfold.controller.api.request_check import RANGES
 from switchfold.controller.api.session_service import SessionService
 from switchfold.controller.api.waiting_calls import waiting_call_options
+from switchfold.controller.jobs.job import Job, Worker
 from switchfold.hostlib.control.controller_link import JOIN_METHOD
+from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 
 def test_more_calls_than_grpc_lets_wait_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -34,6 +37,46 @@ def test_more_calls_than_grpc_lets_wait_by_default(tmp_path: Path, monkeypatch: 
                 assert not taken
                 await asyncio.to_thread(calls.finish)
                 assert taken == num_calls
+
+    run(scenario())
+
+
+def test_workers_that_arrive_at_once_join_in_turns_of_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    num_jobs = 20
+    turn = 0
+    joined: list[int] = []
+
+    async def count_turns() -> None:
+        nonlocal turn
+        while len(joined) < num_jobs:
+            turn += 1
+            await asyncio.sleep(0)
+
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            check = server.views.check
+
+            def note(job: Job, members: Iterable[Worker]) -> None:
+                joined.append(turn)
+                check(job, members)
+
+            monkeypatch.setattr(server.views, "check", note)
+            counting = asyncio.create_task(count_turns())
+            joins = [
+                pb.JoinRequest(
+                    job_name=f"waits {number}",
+                    num_workers=2,
+                    wire_version=1,
+                    address="10.0.0.1",
+                    udp_port=5000,
+                )
+                for number in range(num_jobs)
+            ]
+            await asyncio.gather(*(server.membership.enter(join) for join in joins))
+            await counting
+            assert len(set(joined)) == len(joined) == num_jobs
 
     run(scenario())
 
