@@ -97,6 +97,13 @@ class JobManager:
 
     async def start(self, live: LiveJob) -> None:
         """Install the first view of a job whose workers are all there, and admit them."""
+        try:
+            await self._start(live)
+        except Exception as exc:
+            self.end(live, f"the controller failed at its start: {exc!r}")
+            raise
+
+    async def _start(self, live: LiveJob) -> None:
         if live.has_ended or live.missing:
             self.end(live, f"worker {live.missing} left before the job ran")
             return

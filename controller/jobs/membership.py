@@ -128,6 +128,8 @@ class Membership:
             await asyncio.sleep(_BETWEEN_JOINS_S)
             # Slots of jobs that are just ending count as free.
             await self._manager.settled()
+        if self._is_closing:
+            raise _stopping()
 
     async def _is_deserted(self, live: LiveJob) -> bool:
         """Return whether no worker is in a started job.
@@ -245,10 +247,9 @@ class Membership:
         self._is_closing = True
         await self._manager.settled()
         await self._manager.close()
-        stopping = ControllerStoppingError("the controller is being stopped; join again later")
         for live in self._manager.live_jobs:
             live.release_timers()
-            live.send(stopping)
+            live.send(_stopping())
 
     def _resume(self, join_request: pb.JoinRequest) -> tuple[LiveJob, WorkerLease, Outbox]:
         live = self._manager.live_job(join_request.job_name)
@@ -405,3 +406,7 @@ class Membership:
         for live in self._manager.live_on(views):
             reason = f"switch {switch} is out of reach"
             self._manager.change_request(live, reason, is_replan=True, avoid=(switch,))
+
+
+def _stopping() -> ControllerStoppingError:
+    return ControllerStoppingError("the controller is being stopped; join again later")

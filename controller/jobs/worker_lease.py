@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ...hostlib.control.session_api import session_pb2 as pb
-from ..errors import ControllerError
+from ..errors import ControllerError, WorkerTakenError
 from .job import Worker, WorkerId
 from .punctual_timer import PunctualTimer
 
@@ -86,8 +86,13 @@ class WorkerLease:
         self._has_view = True
 
     def attach(self, lease_s: float) -> Outbox:
-        """Take a new stream, and renew the lease for so long; an older stream is ended."""
-        self.close()
+        """Take a new stream, and renew the lease for so long; an older stream gets an error."""
+        self.send(
+            WorkerTakenError(
+                f"worker {self.worker_id} has resumed on another stream, which carries its "
+                "messages from now on; let one process alone be this worker"
+            )
+        )
         self._outbox = Outbox()
         self._is_expected = False
         self._lease_s = lease_s
