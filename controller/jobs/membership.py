@@ -39,6 +39,7 @@ from .diagnosis import Diagnosis
 from .job import Job, JobNumber, View, Worker
 from .job_manager import JobManager
 from .live_job import LiveJob
+from .open_files import check_room
 from .restoration import reason_to_end, restored_job
 from .worker_lease import Outbox, WorkerLease
 from .worker_place import check_peers, check_place
@@ -130,6 +131,7 @@ class Membership:
             await self._manager.settled()
         if self._is_closing:
             raise _stopping()
+        check_room()
 
     async def _is_deserted(self, live: LiveJob) -> bool:
         """Return whether no worker is in a started job.
