@@ -44,6 +44,7 @@ class JobManager:
         self._tasks: set[asyncio.Task[None]] = set()
         self._changes: dict[LiveJob, tuple[JobChanges, asyncio.Task[None]]] = {}
         self._rebalance_timer: asyncio.TimerHandle | None = None
+        self._end_turn = asyncio.Lock()  # whose end is stored next
 
     @property
     def live_jobs(self) -> list[LiveJob]:
@@ -280,7 +281,10 @@ class JobManager:
             await asyncio.wait((changes,))
         for view in self._database.job(live.job_number).live_views:
             await self._views.remove(view)
-        self._database.end_job(live.job_number, reason)
+        async with self._end_turn:
+            # Each end is written to the disk; the loop has other work in between.
+            await asyncio.sleep(0)
+            self._database.end_job(live.job_number, reason)
         self.rebalance()
 
     def _rebalance(self) -> None:

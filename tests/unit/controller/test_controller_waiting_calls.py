@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import pytest
 
@@ -15,9 +16,11 @@ from http2_calls import Http2Calls
 from switchfold.controller.api.request_check import RANGES
 from switchfold.controller.api.session_service import SessionService
 from switchfold.controller.api.waiting_calls import waiting_call_options
-from switchfold.controller.jobs.job import Job, Worker
 from switchfold.hostlib.control.controller_link import JOIN_METHOD
 from switchfold.hostlib.control.session_api import session_pb2 as pb
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 def test_more_calls_than_grpc_lets_wait_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -41,30 +44,40 @@ def test_more_calls_than_grpc_lets_wait_by_default(tmp_path: Path, monkeypatch: 
     run(scenario())
 
 
-def test_workers_that_arrive_at_once_join_in_turns_of_the_loop(
+class Turns:
+    """Counts the turns of the running loop, and notes in which of them something is done."""
+
+    def __init__(self) -> None:
+        self.noted: list[int] = []
+        self._now = 0
+
+    def noting(self, method: Callable[_P, _T]) -> Callable[_P, _T]:
+        """Return the method; each call of it is noted."""
+
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+            self.noted.append(self._now)
+            return method(*args, **kwargs)
+
+        return call
+
+    async def count_until(self, is_done: Callable[[], bool]) -> None:
+        while not is_done():
+            self._now += 1
+            await asyncio.sleep(0)
+
+
+def test_workers_that_arrive_or_leave_at_once_do_so_in_turns_of_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     num_jobs = 20
-    turn = 0
-    joined: list[int] = []
-
-    async def count_turns() -> None:
-        nonlocal turn
-        while len(joined) < num_jobs:
-            turn += 1
-            await asyncio.sleep(0)
 
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
-            check = server.views.check
-
-            def note(job: Job, members: Iterable[Worker]) -> None:
-                joined.append(turn)
-                check(job, members)
-
-            monkeypatch.setattr(server.views, "check", note)
-            counting = asyncio.create_task(count_turns())
-            joins = [
+            joins, ends = Turns(), Turns()
+            monkeypatch.setattr(server.views, "check", joins.noting(server.views.check))
+            database = server.views._database
+            monkeypatch.setattr(database, "end_job", ends.noting(database.end_job))
+            requests = [
                 pb.JoinRequest(
                     job_name=f"waits {number}",
                     num_workers=2,
@@ -74,9 +87,13 @@ def test_workers_that_arrive_at_once_join_in_turns_of_the_loop(
                 )
                 for number in range(num_jobs)
             ]
-            await asyncio.gather(*(server.membership.enter(join) for join in joins))
-            await counting
-            assert len(set(joined)) == len(joined) == num_jobs
+            entering = asyncio.gather(*(server.membership.enter(each) for each in requests))
+            await joins.count_until(lambda: len(joins.noted) == num_jobs)
+            assert len(set(joins.noted)) == num_jobs
+            for entered in await entering:
+                server.membership.stream_ended(*entered)
+            await ends.count_until(lambda: len(ends.noted) == num_jobs)
+            assert len(set(ends.noted)) == num_jobs
 
     run(scenario())
 
