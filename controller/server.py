@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 from collections.abc import AsyncGenerator, Collection
-from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import grpc
@@ -22,7 +22,7 @@ from .api.operator_service import OperatorService
 from .api.request_check import MAX_MESSAGE_BYTES
 from .api.request_guard import RequestGuard
 from .api.session_service import SessionService
-from .api.waiting_calls import waiting_call_options
+from .api.waiting_calls import take_waiting_joins, waiting_call_options
 from .config import ControllerConfig
 from .database.database import Database
 from .errors import ListenError, SwitchUnreachableError
@@ -77,7 +77,7 @@ class ControllerServer:
             config, self._database, self.fabric_state, self.links, self._replan
         )
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def serve(self) -> AsyncGenerator[None]:
         """Run the controller; entered once switches are ready and the APIs listen."""
         for field in dataclasses.fields(self.config):
@@ -106,6 +106,11 @@ class ControllerServer:
         finally:
             await self.membership.close()
             if server is not None:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_STOP_GRACE_S):
+                        await take_waiting_joins(
+                            self.address, self.config.token or self.config.operator_token
+                        )
                 await server.stop(_STOP_GRACE_S)
             for task in tasks:
                 task.cancel()

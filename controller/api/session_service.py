@@ -13,11 +13,12 @@ from google.protobuf.message import DecodeError
 
 from ...hostlib.control.session_api import session_pb2 as pb
 from ...hostlib.control.session_api import session_pb2_grpc
-from ..errors import ControllerError, InvalidJobError
+from ..errors import ControllerError, ControllerStoppingError, InvalidJobError
 from ..jobs.live_job import LiveJob
 from ..jobs.membership import Membership
 from ..jobs.punctual_timer import PunctualTimer
 from ..jobs.worker_lease import Outbox, WorkerLease
+from .open_files import check_room
 from .printable import details
 from .request_check import check_request
 
@@ -40,10 +41,14 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
     ) -> None:
         """Serve one worker from its JoinRequest to the end of the stream."""
         try:
+            self._membership.check_open()
             join_request = await self._read_join_request(context)
+            if not join_request.HasField("resume"):
+                check_room()
             live, lease, outbox = await self._membership.enter(join_request)
         except ControllerError as exc:
-            _LOGGER.info("worker refused: %s", exc)
+            if not isinstance(exc, ControllerStoppingError):
+                _LOGGER.info("worker refused: %s", exc)
             await context.abort(exc.status, details(exc))
         reader = asyncio.create_task(self._read(live, lease, outbox, context))
         try:

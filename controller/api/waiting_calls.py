@@ -3,13 +3,18 @@
 """Calls that have arrived and that the controller's loop has not taken yet.
 
 The loop takes calls one by one. By default gRPC drops calls at random once 1,000 wait, all beyond
-3,000, and those that have waited for 30 s. The caller then sees CANCELLED without a reason.
+3,000, and those that have waited for 30 s. The caller then sees CANCELLED without a reason. It sees
+the same if the call still waits when the server stops.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+import grpc
+
+from ...hostlib.control.controller_link import JOIN_METHOD
+from ...hostlib.control.credentials import token_metadata
 from .request_check import RANGES
 
 MAX_WAITING_CALLS: Final = 1 << 17
@@ -25,3 +30,13 @@ def waiting_call_options() -> list[tuple[str, int]]:
         ("grpc.server.max_pending_requests_hard_limit", MAX_WAITING_CALLS),
         ("grpc.server_max_unrequested_time_in_server", round(longest_wait[1])),
     ]
+
+
+async def take_waiting_joins(address: str, token: str) -> None:
+    """Wait until the server at this address has taken every call of Join that has arrived there.
+
+    It takes them in their order; a call of our own waits behind them. Its status does not matter.
+    """
+    options = (("grpc.enable_http_proxy", 0), ("grpc.use_local_subchannel_pool", 1))
+    async with grpc.aio.insecure_channel(address, options) as channel:
+        await channel.stream_stream(JOIN_METHOD)(metadata=token_metadata(token)).code()

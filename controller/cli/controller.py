@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from ..api.open_files import raise_limit
 from ..api.printable import EscapingFormatter
 from ..config import (
     VARIANTS,
@@ -23,7 +24,6 @@ from ..config import (
     parse_switch,
 )
 from ..errors import ConfigError
-from ..jobs.open_files import raise_limit
 from ..server import ControllerServer
 
 _LOGGER = logging.getLogger(__name__)

@@ -39,7 +39,6 @@ from .diagnosis import Diagnosis
 from .job import Job, JobNumber, View, Worker
 from .job_manager import JobManager
 from .live_job import LiveJob
-from .open_files import check_room
 from .restoration import reason_to_end, restored_job
 from .worker_lease import Outbox, WorkerLease
 from .worker_place import check_peers, check_place
@@ -105,9 +104,12 @@ class Membership:
 
     async def enter(self, join_request: pb.JoinRequest) -> tuple[LiveJob, WorkerLease, Outbox]:
         """Take in a worker that sends a JoinRequest, or one that comes back with `resume`."""
-        if join_request.HasField("resume"):
+        is_resume = join_request.HasField("resume")
+        if not is_resume:
+            await self._turn_to_join()
+        self.check_open()
+        if is_resume:
             return self._resume(join_request)
-        await self._turn_to_join()
         switch = attached_switch(join_request, self._config.switches)
         worker = attached_worker(join_request, switch)
         check_place(worker, self._config)
@@ -119,6 +121,11 @@ class Membership:
             self._manager.end(live, f"worker {worker.worker_id} was started again")
         return self._wait(join_request, worker)
 
+    def check_open(self) -> None:
+        """Raise ControllerStoppingError unless workers may still come."""
+        if self._is_closing:
+            raise _stopping()
+
     async def _turn_to_join(self) -> None:
         """Let workers join one by one, with a moment in between for all other work of the loop.
 
@@ -126,12 +133,9 @@ class Membership:
         loop, no call would be taken and no heartbeat read for seconds.
         """
         async with self._turn:
-            await asyncio.sleep(_BETWEEN_JOINS_S)
+            await asyncio.sleep(0.0 if self._is_closing else _BETWEEN_JOINS_S)
             # Slots of jobs that are just ending count as free.
             await self._manager.settled()
-        if self._is_closing:
-            raise _stopping()
-        check_room()
 
     async def _is_deserted(self, live: LiveJob) -> bool:
         """Return whether no worker is in a started job.

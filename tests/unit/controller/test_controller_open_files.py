@@ -13,7 +13,7 @@ import pytest
 from grpc import StatusCode
 
 from controller_fixtures import FakeWorker, resume_of, run, running_controller
-from switchfold.controller.jobs.open_files import RESERVED, raise_limit
+from switchfold.controller.api.open_files import RESERVED, raise_limit
 
 FILES = resource.RLIMIT_NOFILE
 

@@ -23,15 +23,20 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def test_more_calls_than_grpc_lets_wait_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    num_calls = 3100  # gRPC's own hard limit is 3,000
-    taken = 0
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Return the calls of Join that the controller has taken; it ends them at once."""
+    calls: list[object] = []
 
-    async def take(_service: SessionService, _requests: object, _context: object) -> None:
-        nonlocal taken
-        taken += 1
+    async def take(_service: SessionService, _requests: object, context: object) -> None:
+        calls.append(context)
 
     monkeypatch.setattr(SessionService, "Join", take)
+    return calls
+
+
+def test_more_calls_than_grpc_lets_wait_by_default(tmp_path: Path, taken: list[object]):
+    num_calls = 3100  # gRPC's own hard limit is 3,000
 
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
@@ -39,7 +44,21 @@ def test_more_calls_than_grpc_lets_wait_by_default(tmp_path: Path, monkeypatch: 
                 calls.start(JOIN_METHOD, num_calls)  # the loop, this one, takes no call meanwhile
                 assert not taken
                 await asyncio.to_thread(calls.finish)
-                assert taken == num_calls
+                assert len(taken) == num_calls
+
+    run(scenario())
+
+
+def test_controller_that_stops_takes_the_calls_that_wait(tmp_path: Path, taken: list[object]):
+    num_calls = 100
+
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            calls = Http2Calls(server.address, TEST_TIMEOUT_S)
+            calls.start(JOIN_METHOD, num_calls)
+        with calls:
+            calls.finish()
+        assert len(taken) == num_calls + 1  # the last one is the controller's own
 
     run(scenario())
 
