@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from ..errors import (
     UnsupportedDtypeError,
 )
 from ..future import AllgatherFuture
+from ..native.library import AllgatherStruct, address
 from ..peers.results import ALLGATHER, RetainedResult
 from ..slots.wire import Words
 
@@ -43,6 +44,36 @@ def check_block(array: NDArray[Any]) -> NDArray[np.uint8]:
             f"{array.nbytes} bytes; one allgather takes {MAX_WORDS * WORD_BYTES}, split the array"
         )
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+@final
+class NativeAllgather:
+    """The library's structure of an allgather, and the memory that it writes to."""
+
+    def __init__(self, task: AllgatherTask, blocks: Words) -> None:
+        """`blocks`: of all members, in their order; those of the others are to be written."""
+        self._times = task.future.times
+        self._blocks = blocks  # stays while the library uses it, whatever becomes of the task
+        self.struct = AllgatherStruct(
+            tensor_id=task.wire_id,
+            num_chunks=task.num_chunks,
+            num_words=task.num_words,
+            signature=task.signature,
+            blocks=address(blocks),
+        )
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the library is done with it: all blocks are here, and all chunks sent."""
+        return self.struct.is_sent and self.struct.is_complete
+
+    def note_times(self) -> None:
+        """Tell the future when packets were sent and blocks complete."""
+        struct = self.struct
+        if struct.first_sent_s:
+            self._times.note_first_packet(struct.first_sent_s)
+        if struct.is_complete:
+            self._times.note_last_result(struct.last_result_s)
 
 
 class AllgatherTask:
@@ -76,11 +107,12 @@ class AllgatherTask:
         """Of a block, in the present view."""
         self.signature = zlib.crc32(repr((array.dtype.str, array.shape)).encode()) & 0xFF
         """Checksum of dtype and shape, which the header carries."""
+        self.native: NativeAllgather | None = None
+        """What the library knows of it, in the present view; None before the first one."""
         self._error: HostlibError | None = None
         self._fetched: RetainedResult | None = None
         self._members: tuple[int, ...] = ()
-        self._left: dict[int, int] = {}
-        self._is_sent = False
+        self._others: tuple[int, ...] = ()
 
     def begin(self, view: JobView, *, retains: bool) -> None:
         """Start in a view; forget what was done in an earlier one."""
@@ -90,16 +122,14 @@ class AllgatherTask:
         self._generation = view.generation
         self.has_begun = True
         self.is_asked_for = False
-        self._is_sent = False
         values = view.values_per_packet
         self.num_chunks = -(-self.num_words // values)
-        self._left = {i: self.num_chunks for i in self._members if i != view.worker_id}
+        self._others = tuple(i for i in self._members if i != view.worker_id)
         # Of whole chunks, so that the last one is no special case.
         self._blocks = np.zeros((len(self._members), self.num_chunks, values), np.uint32)
         own = self._blocks[self._members.index(view.worker_id)]
         own.reshape(-1).view(np.uint8)[: len(self._bytes)] = self._bytes
-        self.chunks: Words = own
-        """This worker's block as words in wire order, shape (num_chunks, values_per_packet)."""
+        self.native = NativeAllgather(self, self._blocks)
 
     def refuse(self) -> None:
         """Settle on the error of a view without a switch that copies."""
@@ -108,28 +138,20 @@ class AllgatherTask:
             " all workers; send the block by other means"
         )
 
-    def store(self, worker_id: int, first: int, words: Words) -> None:
-        """Take chunks of another worker's block, from chunk `first` on; each comes once."""
-        if self._fetched is not None:
-            return
-        self._blocks[self._members.index(worker_id), first : first + len(words)] = words
-        self._left[worker_id] -= len(words)
-
-    def note_sent(self) -> None:
-        """Learn that all of this worker's chunks were sent, and are kept by the sender."""
-        self._is_sent = True
-
     @property
     def missing_workers(self) -> list[int]:
         """Workers whose blocks are not complete."""
-        return [worker_id for worker_id, left in self._left.items() if left]
+        if self.native is None:
+            return []
+        left = self.native.struct.left  # of the most others that there can be
+        return [worker_id for worker_id, count in zip(self._others, left, strict=False) if count]
 
     @property
     def is_settled(self) -> bool:
         """Whether the result, or the error in its place, is known."""
         if self._error is not None or self._fetched is not None:
             return True
-        return self.has_begun and self._is_sent and not any(self._left.values())
+        return self.has_begun and self.native is not None and self.native.has_ended
 
     def load(self, result: RetainedResult) -> None:
         """Settle on a result that another worker has retained.

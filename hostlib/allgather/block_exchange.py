@@ -2,89 +2,75 @@
 # SPDX-License-Identifier: Apache-2.0
 """The blocks of one view: sent once by each worker, copied by its switch to all others.
 
-Every worker multicasts one sequence of chunks and receives those of the others. The headers of its
-own chunks carry how much it has received, of one other worker in each. It sends reports as well,
-when it has nothing to send for a moment or chunks are missing. See docs/protocol.md.
+See `hostlib/native/block_exchange.h` for what the C library does with them.
 """
 
 from __future__ import annotations
 
-import math
+import ctypes
 from collections import Counter
-
-import numpy as np
+from typing import Final, final
 
 from ..control.view import JobView
-from ..errors import AllgatherTimeoutError
-from ..options import SessionOptions
-from ..slots.wire import (
-    HEADER_WORDS,
-    MAX_WORKERS,
-    WORD_BITMAP,
-    WORD_GENERATION,
-    WORD_TREE,
-    Flag,
-    Words,
-    datagram_bytes,
-)
-from ..transports.base import Transport
-from .allgather_task import AllgatherTask
-from .block_receiver import BlockReceiver
-from .block_sender import BlockSender
-from .packet import (
-    MAX_DELAY_S,
-    MIN_DELAY_S,
-    REPORT_WORDS,
-    WORD_RECEIVED,
-    WORD_SIGNATURE,
-    Headers,
-    Receipts,
-    header_template,
-    pack_row,
-    report_header,
-    unpack_rows,
-)
+from ..errors import AllgatherTimeoutError, PeerMismatchError
+from ..native.library import library
+from ..native.transports import NativeTransport
+from .allgather_task import AllgatherTask, NativeAllgather
 
-DELAY_SHARE = 2
-"""The pause between reports is a round trip divided by this, and half of that if chunks are
-missing."""
+MIN_DELAY_S: Final = 0.001
+"""How long a report waits at least for chunks that could carry the same receipts."""
+DELAY_SHARE: Final = 2
+"""The pause between reports is a round trip divided by this."""
 
 
+def largest_window(window: int, num_others: int) -> int:
+    """Return the largest window of one worker, as a share of a session's window.
+
+    All members send to the same ports at a time.
+    """
+    return library.block_sender_largest_window(window, num_others)
+
+
+@final
 class BlockExchange:
-    """All allgathers of a view; used by the I/O thread alone."""
+    """All allgathers of a view; used by the I/O thread alone, but for `counts`."""
 
-    def __init__(
-        self,
-        view: JobView,
-        transport: Transport,
-        options: SessionOptions,
-        counters: Counter[str],
-    ) -> None:
+    def __init__(self, view: JobView, handle: int, carrier: NativeTransport) -> None:
+        """`handle`: the library's exchange, which stays its reducer's."""
         self._view = view
-        self._transport = transport
-        self._counters = counters
-        self.receiver = BlockReceiver(view, counters)
-        self.sender = BlockSender(view, transport, options, self._receipts)
-        self.reports = 0
-        """Reports sent."""
-        self._reported_s = -math.inf
-        self._told_s = -math.inf
-        self._template = header_template(view)
-        self._is_other = np.zeros(MAX_WORKERS, np.bool_)
-        self._is_other[[i for i in view.member_ids if i != view.worker_id]] = True
+        self._handle = handle
+        self._carrier = carrier
+        self._others = [i for i in view.member_ids if i != view.worker_id]
+        self._mismatch = library.block_exchange_mismatch(handle).contents
+        # Those that the library uses, in their order. A task begins again in a later view.
+        self._active: list[tuple[AllgatherTask, NativeAllgather]] = []
         self._waiting: list[AllgatherTask] = []
 
     def enqueue(self, task: AllgatherTask, now_s: float) -> None:
-        """Append an allgather to the sequence, which is the same on all workers."""
-        self._waiting.append(task)
-        self.sender.enqueue(task)
-        # This comes first: if the others have sent another tensor, they must learn of it, too.
-        self.sender.pump(now_s)
-        self.receiver.enqueue(task, now_s)
+        """Append an allgather to the sequence, which is the same on all workers.
 
-    def pump(self, now_s: float) -> bool:
-        """Send what the window allows; return False when the transport took less."""
-        return self.sender.pump(now_s)
+        Raises PeerMismatchError.
+        """
+        native = task.native
+        assert native is not None, "it has begun in this view"
+        self._waiting.append(task)
+        self._active.append((task, native))
+        self._carrier.raise_failure(
+            library.block_exchange_enqueue(self._handle, ctypes.byref(native.struct), now_s)
+        )
+        self.note_progress()
+
+    def note_progress(self) -> None:
+        """Learn what the library has done. Raises PeerMismatchError."""
+        for _, native in self._active:
+            native.note_times()
+        self._active = [each for each in self._active if not each[1].has_ended]
+        if self._mismatch.is_there:
+            raise PeerMismatchError(
+                f"tensor {self._mismatch.tensor_id}: worker {self._mismatch.worker_id} gathers"
+                f" something else there (its tensor {self._mismatch.other_tensor_id}); all workers"
+                " must submit the same sequence of shapes, dtypes and operations"
+            )
 
     @property
     def is_waiting(self) -> bool:
@@ -95,12 +81,14 @@ class BlockExchange:
     @property
     def is_owing(self) -> bool:
         """Whether a member may still miss chunks, or a report, of this worker."""
-        return bool(self.sender.outstanding) or self.receiver.due_since_s is not None
+        return library.block_exchange_is_owing(self._handle)
 
     @property
     def missing(self) -> list[int]:
         """Workers that the oldest allgather waits for: their blocks, or else their receipts."""
-        return self._blame(self.receiver.missing_workers)
+        incomplete = (task for task, native in self._active if not native.struct.is_complete)
+        oldest = next(incomplete, None)
+        return self._blame([] if oldest is None else oldest.missing_workers)
 
     def _blame(self, incomplete: list[int]) -> list[int]:
         """Return the workers to wait for, given those whose blocks are incomplete here.
@@ -108,102 +96,21 @@ class BlockExchange:
         A late worker takes no chunks, so all others stop within their windows. Then no block is
         complete, and the late worker is the only one that lags in taking this worker's block.
         """
-        lagging = self.sender.lagging_workers
+        bits = library.block_exchange_lagging(self._handle)
+        lagging = [worker_id for i, worker_id in enumerate(self._others) if bits >> i & 1]
         return [i for i in incomplete if i in lagging] or incomplete or lagging
-
-    def take(self, words: Words, now_s: float) -> int:
-        """Take multicasts; return how many brought news. Others are counted by cause.
-
-        Raises PeerMismatchError.
-        """
-        headers: Headers = words[:, :HEADER_WORDS].byteswap()
-        senders = np.log2(np.maximum(headers[:, WORD_BITMAP], 1)).astype(np.uint32)
-        left = np.ones(len(words), np.bool_)
-        for cause, is_bad in (
-            ("foreign_job", headers[:, WORD_TREE] >> 16 != self._view.trees[0].tree_id),
-            ("generation", headers[:, WORD_GENERATION] != self._view.generation),
-            ("foreign_worker", ~self._is_other[senders]),
-        ):
-            if (is_bad & left).any():
-                self._counters[cause] += int(np.count_nonzero(is_bad & left))
-                left &= ~is_bad
-        if not left.all():
-            headers, words, senders = headers[left], words[left], senders[left]
-        about = headers[:, WORD_TREE] & 0xFF == self._view.worker_id
-        if about.any():
-            told = headers[about]
-            marks = (told[:, WORD_SIGNATURE] >> 8 & 0xFF).astype(np.uint32)
-            self.sender.take_receipts((senders[about], told[:, WORD_RECEIVED], marks), now_s)
-        is_report = headers[:, 0] & Flag.REPORT != 0
-        count = int(np.count_nonzero(is_report))
-        if count:
-            for place in np.flatnonzero(is_report).tolist():
-                self._take_report(int(senders[place]), headers[place], words[place], now_s)
-            chunks = ~is_report
-            headers, words, senders = headers[chunks], words[chunks], senders[chunks]
-        if len(words):
-            count += self.receiver.take(senders, headers, words, now_s)
-        return count
-
-    def _take_report(self, sender: int, header: Headers, words: Words, now_s: float) -> None:
-        for row in unpack_rows(header, words[HEADER_WORDS:]):
-            if row.worker_id == self._view.worker_id:
-                self.sender.take_report(sender, row, now_s)
-
-    def _receipts(self, count: int, now_s: float) -> Receipts:
-        self._told_s = now_s
-        return self.receiver.receipts(count, now_s)
-
-    @property
-    def _report_s(self) -> float:
-        """When a report is due."""
-        since_s = self.receiver.due_since_s
-        if since_s is None:
-            return math.inf
-        delay_s = self.sender.round_trip_s / DELAY_SHARE
-        if self.receiver.has_gap:
-            delay_s /= 2
-        else:
-            since_s = max(since_s, self._told_s)
-        delay_s = min(MAX_DELAY_S, max(MIN_DELAY_S, delay_s))
-        return max(since_s, self._reported_s) + delay_s
 
     @property
     def next_s(self) -> float:
-        """When `keep_time` is to be called next."""
-        return min(self.sender.expiry_s, self._report_s)
-
-    def keep_time(self, now_s: float) -> None:
-        """Send again what is overdue, and report what is due."""
-        self.sender.keep_time(now_s)
-        while now_s >= self._report_s:
-            self._report(now_s)
-
-    def _report(self, now_s: float) -> None:
-        values = self._view.values_per_packet
-        rows = self.receiver.rows_due(values // REPORT_WORDS)
-        datagram = np.zeros((1, datagram_bytes(values)), np.uint8)
-        words = datagram.view(">u4")[0]
-        words[:HEADER_WORDS] = report_header(self._template, len(rows))
-        lanes = words[HEADER_WORDS:][: len(rows) * REPORT_WORDS]
-        lanes.reshape(len(rows), REPORT_WORDS)[:] = [pack_row(row) for row in rows]
-        # A report that the transport does not take is like a lost one: the sender sends again.
-        self.reports += self._transport.send(datagram)
-        if self.receiver.due_since_s is None:
-            self._reported_s = now_s
+        """When something is to be sent again or reported next."""
+        return library.block_exchange_next_s(self._handle)
 
     @property
     def counts(self) -> Counter[str]:
         """Packets by kind, for statistics."""
-        counters = self.sender.counters
+        counters = library.block_exchange_counters(self._handle)
         return Counter(
-            {
-                "multicast_packets_sent": counters.sent,
-                "multicast_packets_retransmitted": counters.retransmitted,
-                "multicast_packets_received": self.receiver.received,
-                "multicast_packets_marked": counters.marked,
-                "multicast_packets_reported": self.reports,
-            }
+            {f"multicast_packets_{name}": getattr(counters, name) for name, _ in counters._fields_}
         )
 
     def verdict(self, task: AllgatherTask) -> AllgatherTimeoutError:

@@ -29,6 +29,7 @@ typedef enum {
   OVERFLOW = 1 << 3,
   LAST = 1 << 4,
   REPLAY = 1 << 5,
+  REPORT = 1 << 6,
 } flag_t;
 
 typedef enum {

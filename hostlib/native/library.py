@@ -31,6 +31,8 @@ from ..errors import TransportError
 
 BATCH: Final = 256
 """Most datagrams sent or taken in one call."""
+MAX_MEMBERS: Final = 32
+"""Most members of a view with allgathers; as in allgather.h."""
 LAYERS_BYTES: Final = 42
 """Of Ethernet, IPv4 and UDP, in front of a datagram in a frame; as in frames.h."""
 
@@ -199,11 +201,57 @@ class ArrivalsStruct(ctypes.Structure):
 
     _fields_ = (
         ("num_results", c_uint32),
+        ("num_blocks", c_uint32),
         ("num_events", c_uint32),
-        ("num_others", c_uint32),
+        ("has_multicasts", c_bool),
         ("result_s", c_double),
         ("events", EventStruct * BATCH),
-        ("others", c_void_p * BATCH),
+    )
+
+
+class MembersStruct(ctypes.Structure):
+    """`members_t` of allgather.h."""
+
+    _fields_ = (("num_members", c_uint32), ("own", c_uint32), ("ids", c_uint8 * MAX_MEMBERS))
+
+
+class AllgatherStruct(ctypes.Structure):
+    """`allgather_t` of allgather.h."""
+
+    _fields_ = (
+        ("tensor_id", c_uint32),
+        ("num_chunks", c_uint32),
+        ("num_words", c_uint32),
+        ("signature", c_uint32),
+        ("blocks", c_void_p),
+        ("start", c_uint64),
+        ("to_send", c_void_p),
+        ("to_take", c_void_p),
+        ("left", c_uint32 * (MAX_MEMBERS - 1)),
+        ("num_incomplete", c_uint32),
+        ("is_sent", c_bool),
+        ("is_complete", c_bool),
+        ("first_sent_s", c_double),
+        ("last_result_s", c_double),
+    )
+
+
+class MismatchStruct(ctypes.Structure):
+    """`mismatch_t` of block_receiver.h."""
+
+    _fields_ = (
+        ("is_there", c_bool),
+        ("worker_id", c_uint32),
+        ("tensor_id", c_uint32),
+        ("other_tensor_id", c_uint32),
+    )
+
+
+class BlockCountersStruct(ctypes.Structure):
+    """`block_counters_t` of block_exchange.h, in packets."""
+
+    _fields_ = tuple(
+        (name, c_uint64) for name in ("sent", "retransmitted", "received", "marked", "reported")
     )
 
 
@@ -269,10 +317,11 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
         POINTER(SlotPlaceStruct),
         c_uint32,
         c_uint32,
-        c_bool,
+        POINTER(MembersStruct),
     ),
     "reducer_free": (None, c_void_p),
     "reducer_stream": (c_void_p, c_void_p, c_uint32),
+    "reducer_blocks": (c_void_p, c_void_p),
     "reducer_refused": (POINTER(c_uint64), c_void_p),
     "reducer_poll": (c_int, c_void_p, c_double, POINTER(ArrivalsStruct)),
     "reducer_interrupt": (None, c_void_p),
@@ -293,6 +342,13 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     "stream_outstanding": (c_uint32, c_void_p),
     "stream_oldest": (c_void_p, c_void_p),
     "stream_state": (StreamStateStruct, c_void_p),
+    "block_exchange_enqueue": (c_int, c_void_p, POINTER(AllgatherStruct), c_double),
+    "block_exchange_next_s": (c_double, c_void_p),
+    "block_exchange_mismatch": (POINTER(MismatchStruct), c_void_p),
+    "block_exchange_lagging": (c_uint32, c_void_p),
+    "block_exchange_is_owing": (c_bool, c_void_p),
+    "block_exchange_counters": (BlockCountersStruct, c_void_p),
+    "block_sender_largest_window": (c_uint32, c_uint32, c_uint32),
     "source_fill_rows": (None, POINTER(SourceStruct), c_uint32, c_uint32, c_void_p, c_uint32),
     "source_take_rows": (None, POINTER(SourceStruct), c_uint32, c_uint32, c_void_p, c_uint32),
     "add_values": (c_bool, c_void_p, c_void_p, c_uint64),

@@ -19,6 +19,13 @@ static double now(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+static bool make_blocks(reducer_t *reducer, const members_t *members) {
+  if (!members) return true;
+  reducer->blocks = calloc(1, sizeof *reducer->blocks);
+  return reducer->blocks && block_exchange_init(reducer->blocks, reducer->transport, &reducer->options,
+                                                reducer->tree_ids[0], members);
+}
+
 static bool make_slot_map(reducer_t *reducer, const uint16_t *tree_ids, const uint32_t *tree_slots,
                           const slot_place_t *places) {
   uint32_t num_trees = reducer->options.num_trees;
@@ -46,17 +53,16 @@ static bool make_slot_map(reducer_t *reducer, const uint16_t *tree_ids, const ui
 
 reducer_t *reducer_new(transport_t *transport, const stream_options_t *options, const uint16_t *tree_ids,
                        const uint32_t *tree_slots, const slot_place_t *places, uint32_t slot_count,
-                       uint32_t exponent_slots, bool takes_multicast) {
+                       uint32_t exponent_slots, const members_t *members) {
   reducer_t *reducer = calloc(1, sizeof *reducer);
   if (!reducer) return NULL;
   reducer->transport = transport;
   reducer->options = *options;
   reducer->slot_count = slot_count;
-  reducer->takes_multicast = takes_multicast;
   reducer->pace = pace_new(options->coalesce_s);
   stream_t *exponents = &reducer->streams[EXPONENTS], *values = &reducer->streams[VALUES];
   bool has_memory =
-      make_slot_map(reducer, tree_ids, tree_slots, places) &&
+      make_slot_map(reducer, tree_ids, tree_slots, places) && make_blocks(reducer, members) &&
       stream_init(exponents, transport, options, AGGREGATE_MAX, reducer->slots, exponent_slots) &&
       stream_init(values, transport, options, AGGREGATE_ADD, reducer->slots + exponent_slots, slot_count - exponent_slots);
   if (has_memory) return reducer;
@@ -65,6 +71,8 @@ reducer_t *reducer_new(transport_t *transport, const stream_options_t *options, 
 }
 
 void reducer_free(reducer_t *reducer) {
+  if (reducer->blocks) block_exchange_close(reducer->blocks);
+  free(reducer->blocks);
   for (int i = 0; i < NUM_STREAMS; i++) stream_close(&reducer->streams[i]);
   for (uint32_t i = 0; reducer->slots_of_tree && i < reducer->options.num_trees; i++) free(reducer->slots_of_tree[i]);
   free(reducer->slots_of_tree);
@@ -75,6 +83,8 @@ void reducer_free(reducer_t *reducer) {
 }
 
 stream_t *reducer_stream(reducer_t *reducer, uint32_t name) { return &reducer->streams[name]; }
+
+block_exchange_t *reducer_blocks(reducer_t *reducer) { return reducer->blocks; }
 
 const uint64_t *reducer_refused(const reducer_t *reducer) { return reducer->refused; }
 
@@ -126,10 +136,6 @@ static void take(reducer_t *reducer, const uint8_t *datagram, arrivals_t *arriva
     reducer->refused[REFUSED_VERSION]++;
     return;
   }
-  if (operation == MULTICAST && reducer->takes_multicast) {
-    arrivals->others[arrivals->num_others++] = datagram;
-    return;
-  }
   if (operation != RESULT && operation != NOTICE) {
     reducer->refused[REFUSED_OPERATION]++;
     return;
@@ -159,20 +165,44 @@ int reducer_send(reducer_t *reducer, double now_s) {
     if (result < 0) return result;
     is_idle = is_idle && result;
   }
-  return is_idle;
+  if (!reducer->blocks) return is_idle;
+  int result = block_exchange_send(reducer->blocks, now_s);
+  block_exchange_publish(reducer->blocks);
+  return result < 0 ? result : is_idle && result;
+}
+
+// Take the multicasts of a batch. Returns 0 or -errno.
+static int take_multicasts(reducer_t *reducer, const uint8_t *const *datagrams, uint32_t count, double now_s,
+                           arrivals_t *arrivals) {
+  if (!count) return 0;
+  arrivals->has_multicasts = true;
+  int num_news = block_exchange_take(reducer->blocks, datagrams, count, now_s, reducer->refused);
+  block_exchange_publish(reducer->blocks);
+  if (num_news < 0) return num_news;
+  arrivals->num_blocks += (uint32_t)num_news;
+  if (num_news) arrivals->result_s = now_s;
+  return 0;
+}
+
+static bool is_multicast(const reducer_t *reducer, const uint8_t *datagram) {
+  return reducer->blocks && datagram[VERSION_AT] == WIRE_VERSION && datagram[OPERATION_AT] == MULTICAST;
 }
 
 int reducer_take(reducer_t *reducer, const uint8_t *const *datagrams, uint32_t count, double now_s, arrivals_t *arrivals) {
-  uint32_t before = arrivals->num_results;
+  const uint8_t *multicasts[BATCH];
+  uint32_t before = arrivals->num_results, num_multicasts = 0;
   for (int i = 0; i < NUM_STREAMS; i++) stream_begin(&reducer->streams[i]);
-  for (uint32_t i = 0; i < count; i++) take(reducer, datagrams[i], arrivals);
+  for (uint32_t i = 0; i < count; i++) {
+    if (is_multicast(reducer, datagrams[i])) multicasts[num_multicasts++] = datagrams[i];
+    else take(reducer, datagrams[i], arrivals);
+  }
   if (arrivals->num_results > before) arrivals->result_s = now_s;
   for (int i = 0; i < NUM_STREAMS; i++) {
     int error = stream_end(&reducer->streams[i], now_s);
     stream_publish(&reducer->streams[i]);
     if (error < 0) return error;
   }
-  return 0;
+  return take_multicasts(reducer, multicasts, num_multicasts, now_s, arrivals);
 }
 
 int reducer_keep_time(reducer_t *reducer, double now_s) {
@@ -181,21 +211,26 @@ int reducer_keep_time(reducer_t *reducer, double now_s) {
     stream_publish(&reducer->streams[i]);
     if (error < 0) return error;
   }
-  return 0;
+  if (!reducer->blocks) return 0;
+  int error = block_exchange_keep_time(reducer->blocks, now_s);
+  block_exchange_publish(reducer->blocks);
+  return error;
 }
 
 double reducer_next_s(const reducer_t *reducer) {
-  return fmin(stream_next_s(&reducer->streams[EXPONENTS]), stream_next_s(&reducer->streams[VALUES]));
+  double next_s = fmin(stream_next_s(&reducer->streams[EXPONENTS]), stream_next_s(&reducer->streams[VALUES]));
+  return reducer->blocks ? fmin(next_s, block_exchange_next_s(reducer->blocks)) : next_s;
 }
 
 // Whether there is something for the caller; what it is told of once is forgotten.
 static bool has_news(reducer_t *reducer, const arrivals_t *arrivals) {
-  bool is_news = arrivals->num_events || arrivals->num_others || atomic_exchange(&reducer->is_interrupted, false);
+  bool is_news = arrivals->num_events || atomic_exchange(&reducer->is_interrupted, false);
   for (int i = 0; i < NUM_STREAMS; i++) {
     stream_t *stream = &reducer->streams[i];
     is_news = is_news || stream->has_finished || stream_is_hungry(stream);
     stream->has_finished = false;
   }
+  if (reducer->blocks && block_exchange_has_news(reducer->blocks)) return true;
   return is_news;
 }
 
@@ -212,7 +247,8 @@ static void gather(reducer_t *reducer, double wait_s) {
 
 int reducer_poll(reducer_t *reducer, double until_s, arrivals_t *arrivals) {
   const uint8_t *datagrams[BATCH];
-  arrivals->num_results = arrivals->num_events = arrivals->num_others = 0;
+  arrivals->num_results = arrivals->num_blocks = arrivals->num_events = 0;
+  arrivals->has_multicasts = false;
   arrivals->result_s = 0;
   for (;;) {
     double now_s = now();

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A view at work over switch slots: a stream of exponents (maximised) and one of values (added), and what came instead of
-// results. One thread calls it; another may interrupt it.
+// A view at work over a switch: a stream of exponents (maximised) and one of values (added) over its slots, the blocks of
+// allgathers, and what came instead of results. One thread calls it; another may interrupt it.
 #ifndef SWITCHFOLD_REDUCER_H
 #define SWITCHFOLD_REDUCER_H
 
@@ -10,24 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "block_exchange.h"
 #include "pace.h"
+#include "refusal.h"
 #include "stream.h"
 
 #define NUM_STREAMS 2
 #define MAX_EVENTS BATCH
-
-// Why a datagram was no awaited result.
-typedef enum {
-  REFUSED_VERSION,
-  REFUSED_OPERATION,
-  REFUSED_FOREIGN_JOB,
-  REFUSED_GENERATION,
-  REFUSED_SLOT,
-  REFUSED_MISMATCH,  // the awaited round with another tensor or range
-  REFUSED_DUPLICATE, // a result that has come before
-  REFUSED_NOTICE,    // a notice, which is counted too
-  REFUSALS,
-} refusal_t;
 
 typedef enum {
   EVENT_NOTICE,  // `bitmap`: who is in the awaited round of the switch; 0 if the switch is in another round
@@ -44,11 +33,11 @@ typedef struct {
 // What a call of reducer_poll has seen.
 typedef struct {
   uint32_t num_results;
+  uint32_t num_blocks; // chunks of blocks that were new, and reports of them
   uint32_t num_events;
-  uint32_t num_others; // datagrams of allgathers, which are the caller's
-  double result_s;     // when results came last, 0: none did
+  bool has_multicasts; // that were taken or refused
+  double result_s;     // when results, chunks or reports came last, 0: none did
   event_t events[MAX_EVENTS];
-  const uint8_t *others[BATCH]; // valid until the next call that receives
 } arrivals_t;
 
 typedef struct {
@@ -59,8 +48,8 @@ typedef struct {
   uint16_t *tree_ids;
   uint32_t **slots_of_tree; // by tree and local number: the view's slot
   uint32_t *tree_slots;     // number of slots by tree
-  bool takes_multicast;
   stream_t streams[NUM_STREAMS];
+  block_exchange_t *blocks; // NULL: no switch copies blocks
   pace_t pace;
   uint64_t refused[REFUSALS];
   atomic_bool is_interrupted;
@@ -73,16 +62,19 @@ typedef struct {
   uint32_t tree, local;
 } slot_place_t;
 
-// NULL without memory. The first `exponent_slots` of the places carry exponents.
+// NULL without memory. The first `exponent_slots` of the places carry exponents. `members`: those of a view of one tree
+// whose switch copies blocks to all others, or NULL.
 reducer_t *reducer_new(transport_t *, const stream_options_t *, const uint16_t *tree_ids, const uint32_t *tree_slots,
-                       const slot_place_t *places, uint32_t slot_count, uint32_t exponent_slots, bool takes_multicast);
+                       const slot_place_t *places, uint32_t slot_count, uint32_t exponent_slots, const members_t *members);
 void reducer_free(reducer_t *);
 
 stream_t *reducer_stream(reducer_t *, uint32_t name); // stream_name_t
+block_exchange_t *reducer_blocks(reducer_t *);         // NULL: no switch copies blocks
 const uint64_t *reducer_refused(const reducer_t *);   // by refusal_t
 
-// Send, receive and keep timers until something is the caller's business: a tensor is complete or needs values, an event
-// or another datagram came, `until_s` (CLOCK_MONOTONIC) is past, or reducer_interrupt was called. Returns 0 or -errno.
+// Send, receive and keep timers until something is the caller's business: a tensor is complete or needs values, an allgather
+// has ended or failed, an event came, `until_s` (CLOCK_MONOTONIC) is past, or reducer_interrupt was called. Returns 0 or
+// -errno.
 int reducer_poll(reducer_t *, double until_s, arrivals_t *);
 
 // What reducer_poll does in turn, for a caller that keeps time itself (a simulation).

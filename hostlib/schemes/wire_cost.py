@@ -18,9 +18,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from ..allgather.block_exchange import DELAY_SHARE
-from ..allgather.block_sender import largest_window
-from ..allgather.packet import MIN_DELAY_S
+from ..allgather.block_exchange import DELAY_SHARE, MIN_DELAY_S, largest_window
 from ..factors.block import PREFIX_WORDS
 from ..options import SessionOptions
 from ..parameter_server.layout import PAIR_BYTES

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import time
 import weakref
 from collections import Counter
 from collections.abc import Sequence
@@ -31,11 +30,9 @@ from .wire import datagram_bytes
 
 STALL_S = 1.0
 """A worker without results for so long asks why, and reports it to the controller."""
-BUSY_S = 0.001
-"""Wait before the next attempt to send, if the transport did not take all packets."""
 _EXPONENTS, _VALUES = 0, 1
 _NOTICE, _ANSWER, _BEHIND = 0, 1, 2
-_REFUSALS: Final = (
+REFUSALS: Final = (
     "version",
     "operation",
     "foreign_job",
@@ -44,14 +41,25 @@ _REFUSALS: Final = (
     "mismatch",
     "duplicate",
     "notice",
+    "foreign_worker",
 )
-"""Causes in the order of `refusal_t`."""
+"""Causes in the order of `refusal_t` of refusal.h."""
 
 
 def split_slots(slot_count: int) -> tuple[int, int]:
     """Return how many slots carry (exponents, values); a function of the job's slots alone."""
     exponent_slots = min(16, max(1, slot_count // 8))
     return exponent_slots, slot_count - exponent_slots
+
+
+def _members(view: JobView) -> native.MembersStruct:
+    """Return the workers of a view as the library sees them."""
+    ids = view.member_ids
+    return native.MembersStruct(
+        num_members=len(ids),
+        own=list(ids).index(view.worker_id),
+        ids=(ctypes.c_uint8 * native.MAX_MEMBERS)(*ids),
+    )
 
 
 @final
@@ -73,7 +81,7 @@ class SwitchReducer:
         """Always None: a silent switch may come back."""
         self._transport = transport
         self._counters = counters
-        self._counted = [0] * len(_REFUSALS)
+        self._counted = [0] * len(REFUSALS)
         self._datagram_bytes = datagram_bytes(view.values_per_packet)
         self._carrier: NativeTransport = (
             transport
@@ -87,8 +95,9 @@ class SwitchReducer:
         self._streams = (self.exponents, self.values)
         self.probe = SlotProbe(view, transport, counters)
         self.multicast: BlockExchange | None = None
-        if view.can_multicast:
-            self.multicast = BlockExchange(view, transport, options, counters)
+        blocks = library.reducer_blocks(self._reducer)
+        if blocks is not None:
+            self.multicast = BlockExchange(view, blocks, self._carrier)
 
     def _open(self, options: SessionOptions) -> int:
         view = self.view
@@ -121,7 +130,7 @@ class SwitchReducer:
             places.ctypes.data_as(ctypes.POINTER(native.SlotPlaceStruct)),
             view.slot_count,
             split_slots(view.slot_count)[0],
-            view.can_multicast,
+            ctypes.byref(_members(view)) if view.can_multicast else None,
         )
         if not reducer:
             raise MemoryError(f"no memory for the {view.slot_count} slots of job {view.job}")
@@ -131,11 +140,6 @@ class SwitchReducer:
 
     def poll(self, until_s: float) -> Arrivals:
         """Send, receive and keep timers until something has come, or until `until_s`."""
-        if self.multicast is not None:
-            now_s = time.monotonic()
-            if not self.multicast.pump(now_s):
-                until_s = min(until_s, now_s + BUSY_S)
-            until_s = min(until_s, self.multicast.next_s)
         arrivals = self._arrivals
         self._carrier.raise_failure(
             library.reducer_poll(self._reducer, until_s, ctypes.byref(arrivals))
@@ -145,31 +149,23 @@ class SwitchReducer:
         return self._take(arrivals)
 
     def _take(self, arrivals: native.ArrivalsStruct) -> Arrivals:
-        results, progress_s = arrivals.num_results, arrivals.result_s
-        if results:
+        if arrivals.num_results:
             self.probe.note_results()
+        elif arrivals.has_multicasts:
+            self.probe.note_answer()
         behind = [
             tensor_id
             for event in arrivals.events[: arrivals.num_events]
             for tensor_id in self._take_event(event)
         ]
-        if self.multicast is not None:
-            now_s = time.monotonic()
-            if arrivals.num_others:
-                self.probe.note_answer()
-                count = self.multicast.take(self._others(arrivals), now_s)
-                results += count
-                progress_s = now_s if count else progress_s
-            self.multicast.keep_time(now_s)
         self._count_refusals()
-        return Arrivals(results=results, progress_s=progress_s, behind=tuple(behind))
-
-    def _others(self, arrivals: native.ArrivalsStruct) -> np.ndarray:
-        rows = [
-            np.frombuffer(ctypes.string_at(address, self._datagram_bytes), np.uint32)
-            for address in arrivals.others[: arrivals.num_others]
-        ]
-        return np.stack(rows)
+        if self.multicast is not None:
+            self.multicast.note_progress()
+        return Arrivals(
+            results=arrivals.num_results + arrivals.num_blocks,
+            progress_s=arrivals.result_s,
+            behind=tuple(behind),
+        )
 
     def _take_event(self, event: native.EventStruct) -> list[int]:
         """Note what a slot waits for; return its tensor if the others have left its round."""
@@ -181,9 +177,9 @@ class SwitchReducer:
         return []
 
     def _count_refusals(self) -> None:
-        counts = library.reducer_refused(self._reducer)[: len(_REFUSALS)]
+        counts = library.reducer_refused(self._reducer)[: len(REFUSALS)]
         if counts != self._counted:
-            for cause, count, before in zip(_REFUSALS, counts, self._counted, strict=True):
+            for cause, count, before in zip(REFUSALS, counts, self._counted, strict=True):
                 if count != before:
                     self._counters[cause] += count - before
             self._counted = counts

@@ -20,10 +20,10 @@ int main(int count, char **arguments) {
   for (uint64_t i = 0; i < schedules; i++) {
     if (!schedule_run(seed + i, is_hostile, &totals)) return 1;
   }
-  printf("%llu schedules, %llu datagrams: %llu damaged, %llu messages of several, %llu results, %llu refused, %llu others, "
+  printf("%llu schedules, %llu datagrams: %llu damaged, %llu messages of several, %llu results, %llu refused, %llu blocks, "
          "%llu dropped, %llu sent again\n",
          (unsigned long long)schedules, (unsigned long long)totals.datagrams, (unsigned long long)totals.damaged,
          (unsigned long long)totals.joined, (unsigned long long)totals.results, (unsigned long long)totals.refused,
-         (unsigned long long)totals.others, (unsigned long long)totals.dropped, (unsigned long long)totals.again);
+         (unsigned long long)totals.blocks, (unsigned long long)totals.dropped, (unsigned long long)totals.again);
   return 0;
 }

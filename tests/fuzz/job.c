@@ -100,8 +100,11 @@ static void open_worker(job_t *job, uint32_t id, const weather_t *weather) {
       .maximum_rto_s = 0.05,
       .window = between(2, 64),
   };
-  worker->reducer = reducer_new(socket_transport_base(worker->transport), &options, job->tree_ids, job->tree_slots,
-                                job->places, job->slot_count, job->exponent_slots, draw(2));
+  members_t members = {.num_members = job->num_workers, .own = id};
+  for (uint32_t i = 0; i < job->num_workers; i++) members.ids[i] = (uint8_t)i;
+  worker->reducer =
+      reducer_new(socket_transport_base(worker->transport), &options, job->tree_ids, job->tree_slots, job->places,
+                  job->slot_count, job->exponent_slots, job->has_blocks ? &members : NULL);
 }
 
 void job_init(job_t *job, bool is_hostile) {
@@ -126,6 +129,8 @@ void job_init(job_t *job, bool is_hostile) {
   };
   job->datagram_bytes = HEADER_BYTES + VALUE_BYTES * job->values_per_packet;
   job->packet_bytes = job->datagram_bytes + (job->has_frames ? LAYERS_BYTES : 0);
+  // A switch that copies blocks is the job's only one, and reports need room for a row.
+  job->has_blocks = job->num_trees == 1 && job->values_per_packet >= REPORT_WORDS;
   draw_places(job);
   draw_tensors(job);
   slot_switch_init(&job->held, job->num_workers, job->slot_count, job->values_per_packet);

@@ -30,6 +30,7 @@ typedef struct {
 typedef struct {
   bool is_hostile, has_frames; // whether packets are frames; those of SUPER_FRAMES are datagrams
   bool is_packet_socket;
+  bool has_blocks; // allgathers
   messages_t messages;
   uint32_t num_workers, num_trees, values_per_packet, datagram_bytes, packet_bytes;
   uint32_t slot_count, exponent_slots;

@@ -75,21 +75,18 @@ static uint64_t dropped_by(const worker_t *worker) {
   return counters->length + counters->other_traffic + counters->checksum;
 }
 
-// Hand datagrams to the reducer: each is a result, another's or refused by a cause.
+// Hand datagrams to the reducer: each is a result, of a block, or refused by a cause.
 static void take(job_t *job, worker_t *worker, const uint8_t *const *datagrams, uint32_t count, double now_s,
                  totals_t *totals) {
   static arrivals_t arrivals;
-  arrivals.num_results = arrivals.num_events = arrivals.num_others = 0;
+  arrivals.num_results = arrivals.num_events = arrivals.num_blocks = 0;
   uint64_t refused = refused_by(worker);
   check(job, reducer_take(worker->reducer, datagrams, count, now_s, &arrivals) == 0, "reducer_take failed");
   refused = refused_by(worker) - refused;
-  check(job, arrivals.num_results + arrivals.num_others + refused == count, "a datagram was not counted once");
-  for (uint32_t i = 0; i < arrivals.num_others; i++) {
-    check(job, arrivals.others[i][OPERATION_AT] == MULTICAST, "a datagram is no other's");
-  }
+  check(job, arrivals.num_results + arrivals.num_blocks + refused == count, "a datagram was not counted once");
   worker->num_results += arrivals.num_results;
   totals->results += arrivals.num_results;
-  totals->others += arrivals.num_others;
+  totals->blocks += arrivals.num_blocks;
   totals->refused += refused;
 }
 

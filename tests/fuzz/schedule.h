@@ -14,7 +14,7 @@ typedef struct {
   uint64_t datagrams; // that came to workers, good or not
   uint64_t damaged;
   uint64_t joined;  // messages of several datagrams
-  uint64_t results, refused, others, dropped; // the datagrams' ends; the last by the transport
+  uint64_t results, refused, blocks, dropped; // the datagrams' ends; the last by the transport
   uint64_t again; // packets sent again
 } totals_t;
 

@@ -50,7 +50,8 @@ class _Reducers:
     def poll(self, reducer: int, until_s: float, out: Any) -> int:
         """Do what `reducer_poll` does, and return after each step."""
         arrivals: ArrivalsStruct = out._obj
-        arrivals.num_results = arrivals.num_events = arrivals.num_others = 0
+        arrivals.num_results = arrivals.num_blocks = arrivals.num_events = 0
+        arrivals.has_multicasts = False
         arrivals.result_s = 0.0
         error = library.reducer_send(reducer, self._now_s(reducer))
         if error < 0:
@@ -64,7 +65,7 @@ class _Reducers:
             return count
         pointers = (ctypes.c_void_p * len(rows))(*(row.ctypes.data for row in rows))
         error = library.reducer_take(reducer, pointers, count, self._now_s(reducer), out)
-        if arrivals.num_results:
+        if arrivals.num_results or arrivals.num_blocks:
             arrivals.result_s = time.monotonic()  # which the engine compares with its own clock
         return error or library.reducer_keep_time(reducer, self._now_s(reducer))
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from switchfold.hostlib.allgather import block_exchange
 from switchfold.hostlib.native import library
 from switchfold.hostlib.native.transports import Joining
-from switchfold.hostlib.slots import wire
+from switchfold.hostlib.slots import switch_reducer, wire
 from switchfold.softswitch.compilation.compiler import find_compiler
 
 NATIVE = Path(library.__file__).parent
@@ -24,12 +25,15 @@ STRUCTURES = [
 ]
 NUMBERS = {
     **{operation.name: int(operation) for operation in wire.Operation},
-    # The library knows no flag of multicasts.
-    **{flag.name: int(flag) for flag in wire.Flag if flag.name and flag is not wire.Flag.REPORT},
+    **{flag.name: int(flag) for flag in wire.Flag if flag.name},
     "WIRE_VERSION": wire.WIRE_VERSION,
     "HEADER_BYTES": wire.HEADER_BYTES,
     "VALUE_BYTES": wire.VALUE_BYTES,
     "BATCH": library.BATCH,
+    "MAX_MEMBERS": library.MAX_MEMBERS,
+    "REPORT_DELAY_SHARE": block_exchange.DELAY_SHARE,
+    "LEAST_REPORT_DELAY_S * 1e6": round(block_exchange.MIN_DELAY_S * 1e6),
+    "REFUSALS": len(switch_reducer.REFUSALS),
     "LAYERS_BYTES": library.LAYERS_BYTES,
     **{f"JOIN_{joining.name}": int(joining) for joining in Joining},
 }
@@ -68,7 +72,7 @@ def in_c(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
         name, _ = declaration(structure)
         expressions.append(f"sizeof({name})")
         expressions += [f"offsetof({name}, {field[0]})" for field in structure._fields_]
-    headers = {"header.h", "stream.h", *(declaration(each)[1] for each in STRUCTURES)}
+    headers = {"header.h", "stream.h", "refusal.h", *(declaration(each)[1] for each in STRUCTURES)}
     lines = [f"#include <{name}>" for name in ("stddef.h", "stdio.h")]
     lines += [f'#include "{name}"' for name in sorted(headers)]
     lines += ["int main(void) {"]
