@@ -46,6 +46,15 @@ static void draw_tensors(job_t *job) {
   }
 }
 
+// A switch that copies blocks is the job's only one, and reports need room for a row.
+static void draw_gathers(job_t *job) {
+  job->has_blocks = job->num_trees == 1 && job->values_per_packet >= REPORT_WORDS;
+  job->num_gathers = job->has_blocks ? between(1, MOST_GATHERS) : 0;
+  for (uint32_t i = 0; i < job->num_gathers; i++) {
+    gathered_init(&job->gathers[i], 200 + i, job->num_workers, job->values_per_packet);
+  }
+}
+
 // Connect a worker's socket with its port of the switch.
 static void connect_both(int worker_fd, int switch_fd) {
   int fds[] = {worker_fd, switch_fd}, size = RECEIVE_BUFFER, discovery = IP_PMTUDISC_PROBE;
@@ -129,10 +138,9 @@ void job_init(job_t *job, bool is_hostile) {
   };
   job->datagram_bytes = HEADER_BYTES + VALUE_BYTES * job->values_per_packet;
   job->packet_bytes = job->datagram_bytes + (job->has_frames ? LAYERS_BYTES : 0);
-  // A switch that copies blocks is the job's only one, and reports need room for a row.
-  job->has_blocks = job->num_trees == 1 && job->values_per_packet >= REPORT_WORDS;
   draw_places(job);
   draw_tensors(job);
+  draw_gathers(job);
   slot_switch_init(&job->held, job->num_workers, job->slot_count, job->values_per_packet);
   for (uint32_t id = 0; id < job->num_workers; id++) open_worker(job, id, &weather);
 }
@@ -153,6 +161,7 @@ void job_close(job_t *job) {
       tensor_close(&job->tensors[stream][i], job->num_workers);
     }
   }
+  for (uint32_t i = 0; i < job->num_gathers; i++) gathered_close(&job->gathers[i], job->num_workers);
   slot_switch_close(&job->held);
   free(job->in.packets);
 }
@@ -188,9 +197,23 @@ static const int32_t *sums_of(const job_t *job, const uint8_t *at) {
   return NULL;
 }
 
+bool job_is_multicast(const job_t *job, uint32_t id, const uint8_t *at) {
+  return job->has_blocks && at[VERSION_AT] == WIRE_VERSION && at[OPERATION_AT] == MULTICAST &&
+         load16(at + TREE_AT) == job->tree_ids[0] && load32(at + GENERATION_AT) == GENERATION &&
+         load32(at + BITMAP_AT) == UINT32_C(1) << id;
+}
+
+static bool is_any_multicast(const job_t *job, const uint8_t *at) {
+  for (uint32_t id = 0; id < job->num_workers; id++) {
+    if (job_is_multicast(job, id, at)) return true;
+  }
+  return false;
+}
+
 bool job_is_deceived(const job_t *job, const packet_t *packet) {
   if (packet->bytes != job->packet_bytes) return false;
   const uint8_t *at = packet->data + (job->has_frames ? LAYERS_BYTES : 0);
+  if (is_any_multicast(job, at)) return !job->has_frames || has_good_checksum(packet->data, packet->bytes);
   const int32_t *sums = sums_of(job, at);
   if (!sums || (job->has_frames && !has_good_checksum(packet->data, packet->bytes))) return false;
   for (uint32_t i = 0; i < job->values_per_packet; i++) {

@@ -44,6 +44,17 @@ static void reply_to(job_t *job, uint32_t id, const uint8_t *datagram) {
   send_damaged(job, &job->ports[id], &packet);
 }
 
+// What the switch does with a multicast: a copy for every other worker, some of which meet congestion.
+static void copy_to_others(job_t *job, uint32_t id, const uint8_t *datagram) {
+  uint8_t copy[MOST_BYTES];
+  for (uint32_t other = 0; other < job->num_workers; other++) {
+    if (other == id) continue;
+    memcpy(copy, datagram, job->datagram_bytes);
+    if (happens(20)) store16(copy + FLAGS_AT, load16(copy + FLAGS_AT) | ECN_ECHO);
+    reply_to(job, other, copy);
+  }
+}
+
 static void switch_turn(job_t *job, uint32_t id) {
   uint8_t reply[MOST_BYTES];
   job->in.count = 0;
@@ -53,10 +64,15 @@ static void switch_turn(job_t *job, uint32_t id) {
     const packet_t *packet = &job->in.packets[i];
     const uint8_t *datagram = packet->data + (job->has_frames ? LAYERS_BYTES : 0);
     uint32_t tree, local;
-    check(job, packet->bytes == job->packet_bytes && job_slot(job, datagram, &tree, &local),
-          "a worker sent what is no contribution");
+    check(job, packet->bytes == job->packet_bytes, "a worker sent a packet of a wrong size");
     if (job->failure) return;
     check(job, !job->has_frames || has_good_checksum(packet->data, packet->bytes), "a worker's checksum is wrong");
+    if (job_is_multicast(job, id, datagram)) {
+      copy_to_others(job, id, datagram);
+      continue;
+    }
+    check(job, job_slot(job, datagram, &tree, &local), "a worker sent what is no contribution");
+    if (job->failure) return;
     reply_t to = slot_switch_process(&job->held, job->first_slot[tree] + local, datagram, reply);
     for (uint32_t other = 0; other < job->num_workers; other++) {
       if (to == REPLY_TO_ALL || (to == REPLY_TO_SENDER && other == id)) reply_to(job, other, reply);
@@ -85,6 +101,7 @@ static void take(job_t *job, worker_t *worker, const uint8_t *const *datagrams, 
   refused = refused_by(worker) - refused;
   check(job, arrivals.num_results + arrivals.num_blocks + refused == count, "a datagram was not counted once");
   worker->num_results += arrivals.num_results;
+  worker->num_blocks += arrivals.num_blocks;
   totals->results += arrivals.num_results;
   totals->blocks += arrivals.num_blocks;
   totals->refused += refused;
@@ -122,8 +139,12 @@ static void check_progress(job_t *job, uint32_t id) {
 }
 
 // New tensors, prepared values, and in a hostile schedule what a caller may do besides.
-static void submit(job_t *job, uint32_t id) {
+static void submit(job_t *job, uint32_t id, double now_s) {
   worker_t *worker = &job->workers[id];
+  if (worker->num_gathers < job->num_gathers && happens(100)) {
+    allgather_t *part = &job->gathers[worker->num_gathers++].parts[id];
+    check(job, block_exchange_enqueue(reducer_blocks(worker->reducer), part, now_s) == 0, "an allgather was refused");
+  }
   for (uint32_t name = 0; name < NUM_STREAMS; name++) {
     stream_t *stream = reducer_stream(worker->reducer, name);
     uint32_t *num_enqueued = &worker->num_enqueued[name];
@@ -149,6 +170,10 @@ static void submit(job_t *job, uint32_t id) {
 
 static bool is_done(const job_t *job) {
   for (uint32_t id = 0; id < job->num_workers; id++) {
+    for (uint32_t i = 0; i < job->num_gathers; i++) {
+      const allgather_t *part = &job->gathers[i].parts[id];
+      if (!part->is_sent || !part->is_complete) return false;
+    }
     for (uint32_t name = 0; name < NUM_STREAMS; name++) {
       for (uint32_t i = 0; i < job->num_tensors[name]; i++) {
         if (!job->tensors[name][i].parts[id].source.is_finished) return false;
@@ -170,7 +195,7 @@ static double next_s(const job_t *job, double now_s) {
 static bool turn(job_t *job, double now_s, totals_t *totals) {
   bool has_moved = false;
   for (uint32_t id = 0; id < job->num_workers; id++) {
-    submit(job, id);
+    submit(job, id, now_s);
     check(job, reducer_send(job->workers[id].reducer, now_s) == 1, "reducer_send failed");
   }
   for (uint32_t id = 0; id < job->num_workers && !job->failure; id++) switch_turn(job, id);
@@ -204,6 +229,25 @@ static void check_results(job_t *job, uint32_t id, totals_t *totals) {
   check(job, received == worker->num_results, "a result was not counted");
 }
 
+// Each chunk of a block was new once, at the end of a faithful schedule, when all blocks are right.
+static void check_blocks(job_t *job, uint32_t id, totals_t *totals) {
+  worker_t *worker = &job->workers[id];
+  if (!job->has_blocks) return;
+  block_counters_t counters = block_exchange_counters(reducer_blocks(worker->reducer));
+  uint64_t chunks = 0;
+  for (uint32_t i = 0; i < job->num_gathers; i++) {
+    const gathered_t *gathered = &job->gathers[i];
+    chunks += gathered->parts[id].num_chunks;
+    check(job, job->is_hostile || gathered_is_right(gathered, id, job->num_workers, job->values_per_packet),
+          "a block is wrong");
+  }
+  check(job, counters.sent <= chunks && (job->is_hostile || job->num_workers == 1 || counters.sent == chunks),
+        "a chunk was not sent once");
+  check(job, job->is_hostile || counters.received == (job->num_workers - 1) * chunks, "a chunk has not come once");
+  check(job, counters.received <= worker->num_blocks, "a chunk was not counted");
+  totals->again += counters.retransmitted;
+}
+
 bool schedule_run(uint64_t seed, bool is_hostile, totals_t *totals) {
   static job_t job;
   random_state = seed;
@@ -213,9 +257,10 @@ bool schedule_run(uint64_t seed, bool is_hostile, totals_t *totals) {
   for (; tick < most && !job.failure && (is_hostile || !is_done(&job)); tick++) {
     now_s = turn(&job, now_s, totals) ? now_s + TICK_S : next_s(&job, now_s);
   }
-  check(&job, is_hostile || tick < most, "the sums did not end");
+  check(&job, is_hostile || tick < most, "the sums or blocks did not end");
   for (uint32_t id = 0; id < job.num_workers; id++) {
     if (!job.failure) check_results(&job, id, totals);
+    if (!job.failure) check_blocks(&job, id, totals);
     totals->datagrams += job.workers[id].num_received + dropped_by(&job.workers[id]);
     totals->joined += job.ports[id].num_joined;
     totals->dropped += dropped_by(&job.workers[id]);

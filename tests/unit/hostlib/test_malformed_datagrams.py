@@ -116,7 +116,7 @@ def test_every_bit_that_names_the_chunk_counts(worker: Worker, field: str) -> No
             damaged = bytearray(worker.result)
             damaged[place] ^= 1 << bit
             if field == "operation" and damaged[place] == Operation.MULTICAST:
-                continue  # a packet of allgathers, which have checks of their own
+                continue  # a packet of allgathers: see test_malformed_blocks.py
             worker.send(bytes(damaged))
             causes = worker.take(1)
             if field == "slot_index" and causes["duplicate"]:
