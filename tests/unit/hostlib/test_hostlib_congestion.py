@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from congestion_window import CongestionWindow, tolerated_loss
 from fake_switch import FakeSwitch
-from switchfold.hostlib.native.congestion import CongestionWindow, tolerated_loss
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.session import Session
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from round_trip_timer import RoundTripTimer
 from switchfold.hostlib.control.view import Endpoint, JobView
 from switchfold.hostlib.errors import ConfigurationError
-from switchfold.hostlib.native.rtt import RoundTripTimer
 from switchfold.hostlib.options import SessionOptions
 
 

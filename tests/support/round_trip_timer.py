@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 from typing import final
 
-from .library import RttStruct, library
+from switchfold.hostlib.native.library import RttStruct, library
 
 
 @final

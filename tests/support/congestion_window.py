@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 from typing import final
 
-from .library import CongestionStruct, library
+from switchfold.hostlib.native.library import CongestionStruct, library
 
 
 def tolerated_loss(num_workers: int) -> float:
