@@ -110,7 +110,7 @@ define INSTRUMENTED
 	CC=gcc CFLAGS="$(1) $(WARNINGS)" $(BIN)/python -m pip install --quiet --no-deps --target build/instrumented .
 endef
 HOSTLIB := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py allgather_*.py loss_recovery.py malformed_*.py quantization.py exact_sessions.py)
-THREADED := tests/unit/hostlib/test_hostlib_engine.py tests/unit/hostlib/test_session_threads.py
+THREADED := $(addprefix tests/unit/hostlib/test_, hostlib_engine.py session_allgather.py session_threads.py)
 sanitize-hostlib: $(VENV)/.dev-installed
 	$(call INSTRUMENTED,$(SANITIZERS))
 	PYTHONPATH=build/instrumented $(SANITIZED) $(HOSTLIB)

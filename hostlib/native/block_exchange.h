@@ -38,10 +38,10 @@ typedef struct {
   uint8_t place_of[MAX_MEMBERS]; // by worker id: place among the others
   block_sender_t sender;
   block_receiver_t receiver;
-  uint64_t end;       // first chunk of each sequence that belongs to no allgather yet
-  uint64_t reports;   // sent
-  double reported_s;  // when all news was reported last
-  uint8_t *report;    // a datagram
+  uint64_t end;      // first chunk of each sequence that belongs to no allgather yet
+  uint64_t reports;  // sent
+  double reported_s; // when all news was reported last
+  uint8_t *report;   // a datagram
 
   pthread_mutex_t lock;
   block_counters_t published;

@@ -15,10 +15,10 @@
 #define NOBODY 255u       // at ABOUT_AT: the packet says nothing about a worker's chunks
 
 typedef enum {
-  ABOUT_AT = 7,              // whose chunks the next two count
-  RECEIVED_AT = SLOT_AT,     // how many have come without a gap
-  MARKS_AT = EXPONENT_AT,    // how many met congestion, modulo 256
-  SEQUENCE_AT = ROUND_AT,    // number of this chunk in its sender's sequence
+  ABOUT_AT = 7,                // whose chunks the next two count
+  RECEIVED_AT = SLOT_AT,       // how many have come without a gap
+  MARKS_AT = EXPONENT_AT,      // how many met congestion, modulo 256
+  SEQUENCE_AT = ROUND_AT,      // number of this chunk in its sender's sequence
   SIGNATURE_AT = MARKS_AT + 1, // of dtype and shape
 } multicast_offset_t;
 
@@ -41,8 +41,8 @@ int64_t multicast_unwrap(uint32_t serial, uint64_t near);
 // A row of a report: what its sender has received of one worker's sequence.
 typedef struct {
   uint8_t worker_id;
-  uint8_t marks;               // chunks that met congestion, modulo 256
-  uint32_t received;           // chunks without a gap, modulo 2^32
+  uint8_t marks;              // chunks that met congestion, modulo 256
+  uint32_t received;          // chunks without a gap, modulo 2^32
   bool is_held[BLOCK_WINDOW]; // which of the next chunks have come
 } report_row_t;
 

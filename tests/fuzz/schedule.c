@@ -138,6 +138,16 @@ static void check_progress(job_t *job, uint32_t id) {
   }
 }
 
+// Whatever others claim to have, a worker believes only in chunks that it has sent, and sends no more than a window of them.
+static void check_window(job_t *job, uint32_t id) {
+  if (!job->has_blocks) return;
+  const block_sender_t *sender = &reducer_blocks(job->workers[id].reducer)->sender;
+  for (uint32_t place = 0; place + 1 < job->num_workers; place++) {
+    check(job, sender->taken[place] <= sender->next_chunk, "a worker has what was not sent");
+  }
+  check(job, sender->next_chunk - sender->base <= BLOCK_WINDOW, "the window is too large");
+}
+
 // New tensors, prepared values, and in a hostile schedule what a caller may do besides.
 static void submit(job_t *job, uint32_t id, double now_s) {
   worker_t *worker = &job->workers[id];
@@ -203,6 +213,7 @@ static bool turn(job_t *job, double now_s, totals_t *totals) {
     has_moved |= port_flush(&job->ports[id]);
     receive(job, id, now_s, totals);
     check_progress(job, id);
+    check_window(job, id);
     check(job, reducer_keep_time(job->workers[id].reducer, now_s) == 0, "reducer_keep_time failed");
   }
   return has_moved;
