@@ -23,7 +23,6 @@ from ..errors import (
 from ..future import AllgatherFuture
 from ..native.library import AllgatherStruct, address
 from ..peers.results import ALLGATHER, RetainedResult
-from ..slots.wire import Words
 
 WORD_BYTES = 4
 MAX_WORDS = (1 << 32) - 1024
@@ -50,7 +49,7 @@ def check_block(array: NDArray[Any]) -> NDArray[np.uint8]:
 class NativeAllgather:
     """The library's structure of an allgather, and the memory that it writes to."""
 
-    def __init__(self, task: AllgatherTask, blocks: Words) -> None:
+    def __init__(self, task: AllgatherTask, blocks: NDArray[np.uint32]) -> None:
         """`blocks`: of all members, in their order; those of the others are to be written."""
         self._times = task.future.times
         self._blocks = blocks  # stays while the library uses it, whatever becomes of the task

@@ -156,15 +156,6 @@ HEADER_DTYPE: Final = np.dtype(
 """Switchfold header, 44 bytes."""
 assert HEADER_DTYPE.itemsize == HEADER_BYTES
 
-HEADER_WORDS: Final = HEADER_BYTES // 4
-WORD_TREE: Final = 1
-"""Tree id in the upper half, child id below."""
-WORD_GENERATION, WORD_SLOT, WORD_ROUND, WORD_TENSOR, WORD_CHUNK = 2, 3, 4, 5, 6
-WORD_START, WORD_END, WORD_BITMAP, WORD_CONTRIBUTORS = 7, 8, 9, 10
-
-Words = NDArray[np.uint32]
-"""Datagrams as 32-bit words in wire order (big-endian), shape (count, words)."""
-
 
 def datagram_dtype(values_per_packet: int) -> np.dtype[np.void]:
     """Return the dtype of one datagram: the header and big-endian int32 lanes."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slot_simulation import Simulation
 from switchfold.hostlib.options import SessionOptions
-from switchfold.hostlib.slots.wire import WORD_CHUNK
+from switchfold.hostlib.slots.wire import HEADER_BYTES, HEADER_DTYPE
 
 LEAST_TIMER_S = SessionOptions().min_rto_s
 WARM_UP_CHUNKS = 200
@@ -27,7 +27,7 @@ def lose_first(
 
     def losses(worker: int, to: int | None, row: NDArray[Any]) -> bool:
         nonlocal seen
-        number = int(row.view(">u4")[WORD_CHUNK])
+        number = int(row[:HEADER_BYTES].view(HEADER_DTYPE)["chunk_index"][0])
         if number != chunk or worker != worker_id or (to is not None) != is_result:
             return False
         seen += 1
