@@ -6,13 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Where the loader can choose, the wide registers of newer processors are used. It chooses before the thread sanitizer
-// is ready.
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
-#define VECTORISED __attribute__((target_clones("avx2", "default")))
-#else
-#define VECTORISED
-#endif
+#include "vectorised.h"
 
 // Adding and subtracting 2^23 (2^52) rounds to even what is smaller; what is not is whole already. Quantised numbers may be
 // up to 2^30.

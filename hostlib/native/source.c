@@ -26,6 +26,7 @@ void source_fill(const source_t *source, uint32_t chunk, uint8_t *values, uint32
   memset(end, 0, (size_t)VALUE_BYTES * (values_per_packet - count));
   // A factor of 0 stands for zeros, also where the numbers are not finite.
   switch ((values_t)source->values) {
+  case VALUES_LIMBS: exact_fill(source->exact, chunk, values, true); return;
   case VALUES_READY: memcpy(values, (const uint8_t *)source->data + VALUE_BYTES * first, (size_t)VALUE_BYTES * count); return;
   case VALUES_INT32: int32_to_wire((const int32_t *)source->data + first, values, count); return;
   case VALUES_FLOAT16:
@@ -53,7 +54,8 @@ void source_keep(source_t *source, uint32_t chunk, const uint8_t *values, uint16
     memcpy(source->results + VALUE_BYTES * first, values, (size_t)VALUE_BYTES * values_per_packet);
   }
   switch ((values_t)source->values) {
-  case VALUES_READY: return;
+  case VALUES_READY:
+  case VALUES_LIMBS: return;
   case VALUES_INT32: int32_from_wire(values, (int32_t *)source->output + first, values_per_packet); return;
   case VALUES_FLOAT16:
     float16_from_wire(values, (float)divisor, factor32(source->backward, chunk), (uint16_t *)source->output + first,
@@ -68,4 +70,11 @@ void source_keep(source_t *source, uint32_t chunk, const uint8_t *values, uint16
                       values_per_packet);
     return;
   }
+}
+
+void source_advance(source_t *source, uint32_t num_done) {
+  if (source->values == VALUES_LIMBS && !source->is_abandoned) {
+    exact_round(source->exact, source->num_done, num_done, source->results, true);
+  }
+  source->num_done = num_done;
 }

@@ -45,6 +45,7 @@ class _StreamedTensor:
             withheld=_address(source.withheld),
             output=_address(wire.output),
             results=_address(wire.results),
+            exact=None if wire.exact is None else ctypes.addressof(wire.exact),
             contributors=_address(source.contributors),
             is_mean=wire.is_mean,
         )
@@ -66,8 +67,6 @@ class _StreamedTensor:
         source.has_saturated = source.has_saturated or native.has_saturated
         if native.is_finished:
             source.times.note_last_result(native.last_result_s)
-        if self._wire.drain is not None and native.num_done:
-            self._wire.drain(native.num_done)
 
 
 @final

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..native.library import ExactStruct
 from ..slots.wire import EXPONENT_BIAS
 from ..tracing.transfer_times import TransferTimes
 from .quantization import (
@@ -43,6 +44,7 @@ class ValueKind(enum.IntEnum):
     FLOAT64 = 3
     READY = 4
     """`fill` prepares the values; the results stay integers."""
+    LIMBS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +63,9 @@ class WireValues:
     """Shape (num_chunks, values), in the tensor's dtype."""
     results: Lanes | None = None
     """Where results are kept as they came, if they are."""
+    exact: ExactStruct | None = None
+    """The limbs of numbers, for LIMBS."""
     is_mean: bool = False
-    drain: Callable[[int], None] | None = None
-    """Called now and then with how many chunks, from the first, have their results."""
 
 
 class ChunkSource(Protocol):
