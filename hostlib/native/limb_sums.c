@@ -33,10 +33,10 @@ span_t span_join(span_t left, span_t right) {
 
 // Without branches, as signs and lengths of sums are random.
 static inline magnitude_t magnitude_of(unsigned __int128 total, bool is_inexact, int32_t exponent) {
-  uint64_t high = (uint64_t)(total >> 64), low = (uint64_t)total;
-  exponent += high ? 64 : 0;
-  low = high ? low : 0;
-  high = high ? high : (uint64_t)total;
+  uint64_t high = (uint64_t)(total >> 64), low = (uint64_t)total, is_long = high ? UINT64_MAX : 0;
+  high |= low & ~is_long;
+  low &= is_long;
+  exponent += 64 & (int32_t)is_long;
   int32_t room = __builtin_clzll(high | 1);
   high = high << room | low >> 1 >> (63 - room);
   return (magnitude_t){high, low << room, is_inexact, exponent - room};

@@ -17,7 +17,7 @@ typedef struct {
   bool has_specials;
 } extremes_t;
 
-VECTORISED static void widen16(const uint8_t *restrict numbers, uint32_t count, int64_t *restrict words) {
+VECTORISED static void widen16(const uint8_t *restrict numbers, uint32_t count, uint64_t *restrict words) {
   for (uint32_t i = 0; i < count; i++) {
     uint16_t word;
     memcpy(&word, numbers + 2 * (size_t)i, sizeof word);
@@ -25,7 +25,7 @@ VECTORISED static void widen16(const uint8_t *restrict numbers, uint32_t count, 
   }
 }
 
-VECTORISED static void widen32(const uint8_t *restrict numbers, uint32_t count, int64_t *restrict words) {
+VECTORISED static void widen32(const uint8_t *restrict numbers, uint32_t count, uint64_t *restrict words) {
   for (uint32_t i = 0; i < count; i++) {
     uint32_t word;
     memcpy(&word, numbers + 4 * (size_t)i, sizeof word);
@@ -33,7 +33,7 @@ VECTORISED static void widen32(const uint8_t *restrict numbers, uint32_t count, 
   }
 }
 
-static void widen(const uint8_t *numbers, uint32_t bytes, uint32_t count, int64_t *words) {
+static void widen(const uint8_t *numbers, uint32_t bytes, uint32_t count, uint64_t *words) {
   switch (bytes) {
   case 2: widen16(numbers, count, words); return;
   case 4: widen32(numbers, count, words); return;
@@ -43,11 +43,11 @@ static void widen(const uint8_t *numbers, uint32_t bytes, uint32_t count, int64_
 
 static uint32_t at_once(uint32_t left) { return left < NUMBERS_AT_ONCE ? left : NUMBERS_AT_ONCE; }
 
-VECTORISED static void note_extremes(const int64_t *words, uint32_t count, int64_t magnitude_mask, int64_t infinity,
+VECTORISED static void note_extremes(const uint64_t *words, uint32_t count, uint64_t magnitude_mask, int64_t infinity,
                                      extremes_t *extremes) {
   int64_t largest = extremes->largest, smallest = extremes->before_smallest, ones = extremes->ones, specials = 0;
   for (uint32_t i = 0; i < count; i++) {
-    int64_t magnitude = words[i] & magnitude_mask;
+    int64_t magnitude = (int64_t)(words[i] & magnitude_mask);
     int64_t is_special = magnitude >= infinity ? -1 : 0;
     specials |= is_special;
     magnitude &= ~is_special;
@@ -70,8 +70,8 @@ static int32_t scale_of(int64_t magnitude, int64_t fraction_bits) {
 
 void limbs_ranges(const uint8_t *numbers, const float_format_t *format, uint32_t numbers_per_group, uint32_t count,
                   int32_t *ranges) {
-  int64_t words[NUMBERS_AT_ONCE], fraction_bits = format_fraction_bits(format);
-  int64_t mask = (int64_t)((UINT64_C(1) << (8 * format->bytes - 1)) - 1);
+  uint64_t words[NUMBERS_AT_ONCE], mask = (UINT64_C(1) << (8 * format->bytes - 1)) - 1;
+  int64_t fraction_bits = format_fraction_bits(format);
   int64_t infinity = format_special_field(format) << fraction_bits;
   for (uint32_t group = 0; group < count; group++) {
     extremes_t extremes = {.before_smallest = INT64_MAX};
@@ -93,21 +93,21 @@ void limbs_ranges(const uint8_t *numbers, const float_format_t *format, uint32_t
   }
 }
 
-VECTORISED static void take_apart(const int64_t *restrict words, uint32_t count, const float_format_t *format, int32_t low,
+VECTORISED static void take_apart(const uint64_t *restrict words, uint32_t count, const float_format_t *format, int32_t low,
                                   parts_t *restrict parts) {
-  int64_t fraction_bits = format_fraction_bits(format), special = format_special_field(format);
-  int64_t leading = INT64_C(1) << fraction_bits;
+  uint64_t fraction_bits = (uint64_t)format_fraction_bits(format), leading = UINT64_C(1) << fraction_bits;
+  uint64_t special = (uint64_t)format_special_field(format);
   uint32_t sign_at = 8 * format->bytes - 1;
   int32_t offset = format->lowest_bit - low;
   for (uint32_t i = 0; i < count; i++) {
-    int64_t sign = words[i] >> sign_at & 1;
-    int64_t field = words[i] >> fraction_bits & special, fraction = words[i] & (leading - 1);
-    int64_t is_special = field == special ? -1 : 0;
-    int64_t significand = field ? fraction | leading : fraction;
+    uint64_t sign = words[i] >> sign_at & 1;
+    uint64_t field = words[i] >> fraction_bits & special, fraction = words[i] & (leading - 1);
+    uint64_t is_special = field == special ? UINT64_MAX : 0;
+    uint64_t significand = field ? fraction | leading : fraction;
     int32_t scale = (int32_t)field;
-    parts->significands[i] = (uint64_t)(significand & ~is_special);
+    parts->significands[i] = significand & ~is_special;
     parts->shifts[i] = (scale > 1 ? scale - 1 : 0) + offset;
-    parts->signs[i] = (int32_t)-sign;
+    parts->signs[i] = -(int32_t)sign;
     parts->specials[i] = (int32_t)((fraction ? 3 : sign + 1) & is_special);
   }
 }
@@ -136,7 +136,7 @@ VECTORISED static void put_specials(const parts_t *restrict parts, uint32_t coun
 
 void limbs_split(const uint8_t *numbers, const float_format_t *format, uint32_t count, const limbs_t *limbs, uint32_t first,
                  uint32_t end, const lanes_t *lanes) {
-  int64_t words[NUMBERS_AT_ONCE];
+  uint64_t words[NUMBERS_AT_ONCE];
   parts_t parts;
   for (uint32_t done = 0, part; done < count; done += part) {
     part = at_once(count - done);
