@@ -145,6 +145,30 @@ def test_ties_of_ordinary_values_go_to_even(name: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("depth", [6, 36, 66, 2000])
+def test_tiny_numbers_break_ties(name: str, depth: int) -> None:
+    form = FORMATS[name]
+    unit = math.ldexp(1.0, 1 - form.significand_bits)  # of numbers from 1 to 2
+    last = -form.significand_bits - 2
+    powers = range(max(last - depth, form.lowest_bit), last)
+    tiny = [factor * math.ldexp(1.0, power) for power in powers for factor in (1, -1, 3, -3)]
+    # Sums, then means, half between a number and the next.
+    for tie in ((1.0, unit / 2), (1 + unit, unit / 2), (3.0, 3 * unit / 2), (3.0, 9 * unit / 2)):
+        rows = [(*tie, least) for least in tiny]
+        assert_exact([list(column) for column in zip(*rows, strict=True)], name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("count", WORKERS)
+def test_means_of_the_smallest_numbers_are_rounded_once(name: str, count: int) -> None:
+    smallest = math.ldexp(1.0, FORMATS[name].lowest_bit)
+    columns = [[0.0] * 24 for _ in range(count)]
+    columns[0] = [number * smallest for number in range(-12, 12)]
+    columns[-1] = [number * smallest for number in range(24)]
+    assert_exact(columns, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_number_of_limbs_is_exact(name: str) -> None:
     form = FORMATS[name]
     rng = np.random.default_rng(3)
@@ -248,22 +272,25 @@ def test_values_need_no_alignment(dtype: str) -> None:
     assert result.tobytes() == exact_sum(arrays).tobytes()
 
 
-def test_elements_of_infinities_are_told() -> None:
-    arrays = [np.ones(9, np.float32), np.ones(9, np.float32)]
-    arrays[0][2], arrays[1][6] = np.inf, np.nan
-    layout = ExactLayout(9, VALUES, dtype="float32", num_workers=2, ranges=None)
-    summand = Summand(tensor_id=1, flat=arrays[0])
-    source = ExactSource(summand, layout, VALUES, round_to="float32")
-    assert layout.num_chunks > 1
-    sums = np.zeros((layout.num_chunks, VALUES), np.int32)
-    for array in arrays:
-        each = ExactSource(Summand(tensor_id=1, flat=array), layout, VALUES, round_to="float32")
+@pytest.mark.parametrize("is_small", [False, True])
+def test_elements_of_infinities_are_told(is_small: bool) -> None:
+    arrays = [np.ones(300, np.float32), np.ones(300, np.float32)]
+    arrays[0][202], arrays[1][106] = np.inf, np.nan
+    ranges = None if is_small else agreed_ranges(arrays)
+    layout = ExactLayout(300, 352, dtype="float32", num_workers=2, ranges=ranges)
+    sources = [
+        ExactSource(Summand(tensor_id=1, flat=array), layout, 352, round_to="float32")
+        for array in arrays
+    ]
+    sums = np.zeros((layout.num_chunks, 352), np.int32)
+    for source in sources:
         lanes = np.empty_like(sums)
-        each.fill(0, lanes)
+        source.fill(0, lanes)
         sums += lanes
+    source = sources[0]
     source.keep(sums, np.full(layout.num_chunks, 2, np.uint16))
     source.take(0, sums)
-    assert source.nonfinite_ranges == [(2, 7)]
+    assert source.nonfinite_ranges == [(106, 203)]
 
 
 def test_mode_of_the_processor_changes_no_sum() -> None:
