@@ -14,6 +14,8 @@ import pytest
 from switchfold.hostlib.native import library
 from switchfold.hostlib.native.transports import Joining
 from switchfold.hostlib.slots import wire
+from switchfold.hostlib.summation import exact
+from switchfold.hostlib.summation.chunks import ValueKind
 from switchfold.softswitch.compilation.compiler import find_compiler
 
 NATIVE = Path(library.__file__).parent
@@ -31,7 +33,10 @@ NUMBERS = {
     "VALUE_BYTES": wire.VALUE_BYTES,
     "BATCH": library.BATCH,
     "LAYERS_BYTES": library.LAYERS_BYTES,
+    "RANGE_LANES": exact.RANGE_LANES,
+    "SPECIAL_LANES": exact.SPECIAL_LANES,
     **{f"JOIN_{joining.name}": int(joining) for joining in Joining},
+    **{f"VALUES_{kind.name}": int(kind) for kind in ValueKind},
 }
 OFFSETS = {
     "VERSION_AT": "version",
