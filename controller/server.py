@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 from collections.abc import AsyncGenerator, Collection
-from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import grpc
@@ -22,6 +22,7 @@ from .api.operator_service import OperatorService
 from .api.request_check import MAX_MESSAGE_BYTES
 from .api.request_guard import RequestGuard
 from .api.session_service import SessionService
+from .api.waiting_calls import take_waiting_joins, waiting_call_options
 from .config import ControllerConfig
 from .database.database import Database
 from .errors import ListenError, SwitchUnreachableError
@@ -76,7 +77,7 @@ class ControllerServer:
             config, self._database, self.fabric_state, self.links, self._replan
         )
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def serve(self) -> AsyncGenerator[None]:
         """Run the controller; entered once switches are ready and the APIs listen."""
         for field in dataclasses.fields(self.config):
@@ -105,6 +106,11 @@ class ControllerServer:
         finally:
             await self.membership.close()
             if server is not None:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_STOP_GRACE_S):
+                        await take_waiting_joins(
+                            self.address, self.config.token or self.config.operator_token
+                        )
                 await server.stop(_STOP_GRACE_S)
             for task in tasks:
                 task.cancel()
@@ -127,6 +133,7 @@ class ControllerServer:
             interceptors=(AccessGuard(self._tokens, SERVICES), RequestGuard()),
             options=[
                 *server_options(self.config.host_gone_s),
+                *waiting_call_options(),
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ],
         )

@@ -42,9 +42,6 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--workers", type=int, default=4, help="hosts on one bridge, default 4")
     add_sum_options(parser)
-    parser.add_argument(
-        "--warm-up-bytes", type=int, default=16_000_000, help="largest tensor of the warm-up"
-    )
     parser.add_argument("--links", choices=["bridge", "switch"], default="bridge")
     parser.add_argument("--only", choices=sorted(NAMES), help="run one contender alone")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds per allreduce")
@@ -69,7 +66,6 @@ def run_workers(
         command = [
             *(sys.executable, str(WORKER), "--labels", ",".join(labels)),
             *sum_arguments(options, testbed),
-            *("--warm-up-bytes", str(options.warm_up_bytes)),
             *("--addresses", ",".join(host.address for host in topology.hosts)),
         ]
         return outputs(

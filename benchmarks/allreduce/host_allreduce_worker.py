@@ -43,8 +43,7 @@ def run_one(
     allreduce: Allreduce, label: str, repeat: int, options: argparse.Namespace
 ) -> dict[str, Any]:
     """Run and verify one allreduce; return its times."""
-    num_bytes = options.bytes if repeat else min(options.bytes, options.warm_up_bytes)
-    array = own_contribution(repeat, num_bytes)
+    array = own_contribution(repeat, options.bytes)
     result, run = timed(allreduce, array, untyped.distributed.barrier, options.switch_pids)
     verify(result, repeat, label)
     return {"label": label, "repeat": repeat, **run}
@@ -95,7 +94,6 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = worker_parser()
-    parser.add_argument("--warm-up-bytes", type=int, required=True)
     parser.add_argument("--labels", type=lambda text: text.split(","), required=True)
     parser.add_argument("--addresses", type=lambda text: text.split(","), required=True)
     print_content(run_all, parser.parse_args())

@@ -9,13 +9,16 @@ import logging
 from typing import Any, Final, cast
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from ...hostlib.control.session_api import session_pb2 as pb
 from ...hostlib.control.session_api import session_pb2_grpc
-from ..errors import ControllerError, InvalidJobError
+from ..errors import ControllerError, ControllerStoppingError, InvalidJobError
 from ..jobs.live_job import LiveJob
 from ..jobs.membership import Membership
+from ..jobs.punctual_timer import PunctualTimer
 from ..jobs.worker_lease import Outbox, WorkerLease
+from .open_files import check_room
 from .printable import details
 from .request_check import check_request
 
@@ -38,10 +41,14 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
     ) -> None:
         """Serve one worker from its JoinRequest to the end of the stream."""
         try:
+            self._membership.check_open()
             join_request = await self._read_join_request(context)
+            if not join_request.HasField("resume"):
+                check_room()
             live, lease, outbox = await self._membership.enter(join_request)
         except ControllerError as exc:
-            _LOGGER.info("worker refused: %s", exc)
+            if not isinstance(exc, ControllerStoppingError):
+                _LOGGER.info("worker refused: %s", exc)
             await context.abort(exc.status, details(exc))
         reader = asyncio.create_task(self._read(live, lease, outbox, context))
         try:
@@ -56,16 +63,17 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
 
     async def _read_join_request(self, context: JoinContext) -> pb.JoinRequest:
         try:
-            async with asyncio.timeout(_JOIN_REQUEST_TIMEOUT_S):
-                message = cast("object", await cast("Any", context).read())
+            async with asyncio.timeout(None) as limit:
+                timer = PunctualTimer(_JOIN_REQUEST_TIMEOUT_S, lambda: limit.reschedule(0.0))
+                try:
+                    message = await self._message(context)
+                finally:
+                    timer.cancel()
         except TimeoutError as exc:
             raise InvalidJobError(
                 f"no JoinRequest within {_JOIN_REQUEST_TIMEOUT_S:g} s; send it first on the stream"
             ) from exc
-        if (
-            not isinstance(message, pb.WorkerMessage)
-            or message.WhichOneof("message") != "join_request"
-        ):
+        if message is None or message.WhichOneof("message") != "join_request":
             raise InvalidJobError("the first message of a stream must be JoinRequest")
         check_request(message)
         return message.join_request
@@ -81,13 +89,13 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
     ) -> None:
         """Handle messages until the worker leaves, disconnects or sends an invalid one."""
         while True:
-            message = cast("object", await cast("Any", context).read())
-            if not isinstance(message, pb.WorkerMessage):
-                outbox.put_nowait(None)
-                return
-            if not live.is_current(lease):
-                continue
             try:
+                message = await self._message(context)
+                if message is None:
+                    outbox.put_nowait(None)
+                    return
+                if not live.is_current(lease):
+                    continue
                 check_request(message)
                 self._membership.heard(lease)
                 if self._has_left(live, lease, message):
@@ -98,6 +106,25 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
                 )
                 outbox.put_nowait(exc)
                 return
+            except grpc.aio.BaseError:  # the stream is over
+                outbox.put_nowait(None)
+                return
+            except Exception:
+                # Nothing reads the stream any more: its worker would be lost for silence.
+                _LOGGER.exception("job %s: worker %d is disconnected", live.name, lease.worker_id)
+                outbox.put_nowait(_failure(live, lease))
+                return
+
+    async def _message(self, context: JoinContext) -> pb.WorkerMessage | None:
+        """Return the next message, None at the end of the worker's side."""
+        try:
+            message = cast("object", await cast("Any", context).read())
+        except DecodeError as exc:
+            raise InvalidJobError(
+                "a message is not a WorkerMessage of the session API; install the same release on "
+                f"worker and controller ({exc})"
+            ) from exc
+        return message if isinstance(message, pb.WorkerMessage) else None
 
     def _has_left(self, live: LiveJob, lease: WorkerLease, message: pb.WorkerMessage) -> bool:
         """Handle one message; return whether it was the worker's last."""
@@ -118,3 +145,10 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
             case other:
                 raise InvalidJobError(f"unexpected message {other!r} in a session")
         return False
+
+
+def _failure(live: LiveJob, lease: WorkerLease) -> ControllerError:
+    return ControllerError(
+        f"job {live.name!r}: the controller failed at a message of worker {lease.worker_id}, see "
+        "its log; resume, or join again"
+    )

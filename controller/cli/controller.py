@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from ..api.open_files import raise_limit
 from ..api.printable import EscapingFormatter
 from ..config import (
     VARIANTS,
@@ -24,6 +25,8 @@ from ..config import (
 )
 from ..errors import ConfigError
 from ..server import ControllerServer
+
+_LOGGER = logging.getLogger(__name__)
 
 
 @click.group()
@@ -135,6 +138,7 @@ def run(
     Exit codes: 0 stopped by a signal, 1 error, 2 wrong use.
     """  # fmt: skip
     _set_up_logging(is_verbose=verbose)
+    _LOGGER.info("up to %d files may be open, one for each worker", raise_limit())
     config = load_config(path, switches=tuple(parse_switch(text) for text in switches), **options)
     asyncio.run(_run(_with_hosts(config, hosts), ready_fd))
 

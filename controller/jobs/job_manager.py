@@ -44,6 +44,7 @@ class JobManager:
         self._tasks: set[asyncio.Task[None]] = set()
         self._changes: dict[LiveJob, tuple[JobChanges, asyncio.Task[None]]] = {}
         self._rebalance_timer: asyncio.TimerHandle | None = None
+        self._end_turn = asyncio.Lock()  # whose end is stored next
 
     @property
     def live_jobs(self) -> list[LiveJob]:
@@ -97,6 +98,13 @@ class JobManager:
 
     async def start(self, live: LiveJob) -> None:
         """Install the first view of a job whose workers are all there, and admit them."""
+        try:
+            await self._start(live)
+        except Exception as exc:
+            self.end(live, f"the controller failed at its start: {exc!r}")
+            raise
+
+    async def _start(self, live: LiveJob) -> None:
         if live.has_ended or live.missing:
             self.end(live, f"worker {live.missing} left before the job ran")
             return
@@ -273,7 +281,10 @@ class JobManager:
             await asyncio.wait((changes,))
         for view in self._database.job(live.job_number).live_views:
             await self._views.remove(view)
-        self._database.end_job(live.job_number, reason)
+        async with self._end_turn:
+            # Each end is written to the disk; the loop has other work in between.
+            await asyncio.sleep(0)
+            self._database.end_job(live.job_number, reason)
         self.rebalance()
 
     def _rebalance(self) -> None:

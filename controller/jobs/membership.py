@@ -46,6 +46,7 @@ from .worker_place import check_peers, check_place
 _LOGGER = logging.getLogger(__name__)
 RETURN_S: Final = 2.0
 """After a restart of the controller, living workers are back within this time."""
+_BETWEEN_JOINS_S: Final = 0.001
 
 
 class Membership:
@@ -65,6 +66,7 @@ class Membership:
         self._manager = JobManager(database, links, views, Limits(no_route_s=config.no_route_s))
         self._restored_s = float("-inf")
         self._is_closing = False
+        self._turn = asyncio.Lock()  # whose worker joins next
         views.on_switch_lost_state(self._switch_lost_state)
         views.on_switch_gone(self._switch_gone)
         views.on_switch_ready(self._switch_ready)
@@ -102,10 +104,12 @@ class Membership:
 
     async def enter(self, join_request: pb.JoinRequest) -> tuple[LiveJob, WorkerLease, Outbox]:
         """Take in a worker that sends a JoinRequest, or one that comes back with `resume`."""
-        if join_request.HasField("resume"):
+        is_resume = join_request.HasField("resume")
+        if not is_resume:
+            await self._turn_to_join()
+        self.check_open()
+        if is_resume:
             return self._resume(join_request)
-        # Slots of jobs that are just ending count as free.
-        await self._manager.settled()
         switch = attached_switch(join_request, self._config.switches)
         worker = attached_worker(join_request, switch)
         check_place(worker, self._config)
@@ -116,6 +120,22 @@ class Membership:
                 return self._join(live, join_request, worker)
             self._manager.end(live, f"worker {worker.worker_id} was started again")
         return self._wait(join_request, worker)
+
+    def check_open(self) -> None:
+        """Raise ControllerStoppingError unless workers may still come."""
+        if self._is_closing:
+            raise _stopping()
+
+    async def _turn_to_join(self) -> None:
+        """Let workers join one by one, with a moment in between for all other work of the loop.
+
+        A join takes the loop some milliseconds. If all that have arrived joined in one turn of the
+        loop, no call would be taken and no heartbeat read for seconds.
+        """
+        async with self._turn:
+            await asyncio.sleep(0.0 if self._is_closing else _BETWEEN_JOINS_S)
+            # Slots of jobs that are just ending count as free.
+            await self._manager.settled()
 
     async def _is_deserted(self, live: LiveJob) -> bool:
         """Return whether no worker is in a started job.
@@ -233,10 +253,9 @@ class Membership:
         self._is_closing = True
         await self._manager.settled()
         await self._manager.close()
-        stopping = ControllerStoppingError("the controller is being stopped; join again later")
         for live in self._manager.live_jobs:
             live.release_timers()
-            live.send(stopping)
+            live.send(_stopping())
 
     def _resume(self, join_request: pb.JoinRequest) -> tuple[LiveJob, WorkerLease, Outbox]:
         live = self._manager.live_job(join_request.job_name)
@@ -393,3 +412,7 @@ class Membership:
         for live in self._manager.live_on(views):
             reason = f"switch {switch} is out of reach"
             self._manager.change_request(live, reason, is_replan=True, avoid=(switch,))
+
+
+def _stopping() -> ControllerStoppingError:
+    return ControllerStoppingError("the controller is being stopped; join again later")

@@ -12,18 +12,15 @@ from collections.abc import Callable
 from typing import Final
 
 from ...hostlib.control.session_api import session_pb2 as pb
-from ..errors import ControllerError
+from ..errors import ControllerError, WorkerTakenError
 from .job import Worker, WorkerId
+from .punctual_timer import PunctualTimer
 
 Outbox = asyncio.Queue[pb.ControllerMessage | ControllerError | None]
 """Messages of one stream; an error or None ends it."""
 
 
 _SECRET_BYTES: Final = 16
-_LATE_S: Final = 0.05
-"""A timer that fires this much too late shows that this process stood still."""
-_UNREAD_S: Final = 0.5
-"""Time to read what workers have sent meanwhile."""
 
 
 class WorkerLease:
@@ -48,7 +45,7 @@ class WorkerLease:
         self._is_expected = digest is not None
         self._has_view = self._is_expected
         self._on_expired = on_expired
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: PunctualTimer | None = None
 
     @property
     def worker_id(self) -> WorkerId:
@@ -89,8 +86,13 @@ class WorkerLease:
         self._has_view = True
 
     def attach(self, lease_s: float) -> Outbox:
-        """Take a new stream, and renew the lease for so long; an older stream is ended."""
-        self.close()
+        """Take a new stream, and renew the lease for so long; an older stream gets an error."""
+        self.send(
+            WorkerTakenError(
+                f"worker {self.worker_id} has resumed on another stream, which carries its "
+                "messages from now on; let one process alone be this worker"
+            )
+        )
         self._outbox = Outbox()
         self._is_expected = False
         self._lease_s = lease_s
@@ -122,17 +124,7 @@ class WorkerLease:
     def renew(self, lease_s: float) -> None:
         """Give the worker so long from now."""
         self.release()
-        loop = asyncio.get_running_loop()
-        due_s = loop.time() + lease_s
-        self._timer = loop.call_at(due_s, self._expire, due_s)
-
-    def _expire(self, due_s: float) -> None:
-        """Let the lease end, in a moment if it was not the worker that was silent."""
-        loop = asyncio.get_running_loop()
-        if loop.time() - due_s > _LATE_S:
-            self._timer = loop.call_later(_UNREAD_S, self._on_expired, self)
-        else:
-            self._on_expired(self)
+        self._timer = PunctualTimer(lease_s, lambda: self._on_expired(self))
 
     def release(self) -> None:
         """Stop counting the lease."""

@@ -24,7 +24,6 @@ from ..future import AllreduceFuture
 from ..options import ReduceOperation, Summation
 from ..peers.results import RetainedResult
 from ..summation.chunks import (
-    BLOCK_CHUNKS,
     Empty,
     ExponentSource,
     FloatSource,
@@ -39,10 +38,8 @@ from ..summation.exact_chunks import (
     num_range_lanes,
     range_source,
 )
-from ..summation.quantization import Quantizer
+from ..summation.native_source import NativeSource
 
-Quantizers = dict[np.dtype[Any], Quantizer]
-"""Cache by dtype."""
 SUPPORTED_DTYPES = ("float16", "float32", "float64", "int32")
 POSITION_BITS: Final = 20
 """Bits of a header's tensor id that count tensors; the bits above are a signature. Far fewer
@@ -173,21 +170,22 @@ class AllreduceTask:
         """Whether the result, or the error in its place, is known without the streams."""
         return self._error is not None or self._fetched is not None
 
-    def quantize_with(self, quantizers: Quantizers) -> None:
+    def quantize(self) -> None:
         """Create the value source from the agreed exponents, or settle on NonFiniteError."""
         assert self.exponents is not None
-        agreed = self.exponents.agreed()
-        self._agree(agreed, self.exponents.outliers(agreed), self._view.num_workers, quantizers)
+        agreed, outliers = self.exponents.agreed(), None
+        if self._view.straggler.allow_partial:
+            outliers = self.exponents.outliers(agreed)
+        self._agree(agreed, outliers, self._view.num_workers)
 
     def _agree(
         self,
         agreed: NDArray[np.int32],
         outliers: NDArray[np.bool_] | None,
         num_workers: int,
-        quantizers: Quantizers,
     ) -> None:
         self._agreed = agreed
-        values, dtype = self._view.values_per_packet, self._flat.dtype
+        values = self._view.values_per_packet
         layout = self._exact_layout(agreed, num_workers) if self._is_exact else None
         if self._summation.nonfinite == "raise":
             if layout is not None:
@@ -203,16 +201,8 @@ class AllreduceTask:
             if self._error is None:
                 self.source = self._exact_source(layout, outliers)
         else:
-            if dtype not in quantizers or not self._view.is_on_switch:
-                # In a host allreduce another thread quantises: it must not share the scratch rows.
-                quantizers[dtype] = Quantizer(BLOCK_CHUNKS, values, dtype)
             self.source = FloatSource(
-                self._summand,
-                self._chunks,
-                agreed,
-                quantizers[dtype],
-                num_workers=num_workers,
-                withheld=outliers,
+                self._summand, agreed, values, num_workers=num_workers, withheld=outliers
             )
         if self.source is not None:
             self.source.times = self.future.times
@@ -262,7 +252,7 @@ class AllreduceTask:
             )
         return None
 
-    def load(self, result: RetainedResult, quantizers: Quantizers) -> None:
+    def load(self, result: RetainedResult) -> None:
         """Settle on a result that another worker has retained.
 
         Raises PeerMismatchError if it is of another tensor than the one submitted here.
@@ -282,7 +272,7 @@ class AllreduceTask:
         elif self._flat.dtype != np.int32:
             if len(result.exponents) != self._num_agreed:
                 raise self._malformed(result)
-            self._agree(result.exponents, None, num_workers, quantizers)
+            self._agree(result.exponents, None, num_workers)
         if self._error is None:
             source = self.source
             assert source is not None
@@ -292,7 +282,7 @@ class AllreduceTask:
                 raise self._malformed(result)
             values = result.values.reshape(source.results.shape)
             source.keep(values, result.contributors)
-            source.take(0, values)
+            NativeSource(source).take(0, values)
             source.has_saturated = result.has_saturated
         self._fetched = result
         self.future.times.note_last_result()
@@ -318,6 +308,8 @@ class AllreduceTask:
     def _num_contributors(self) -> int:
         if self._fetched is not None:
             return self._fetched.num_contributors
+        if not self._view.straggler.allow_partial:
+            return self._view.num_workers
         counts = [source.contributors.min() for source in (self.source, self.exponents) if source]
         return int(min(counts))
 

@@ -27,7 +27,7 @@ from ..future import AllgatherFuture, AllreduceFuture
 from ..options import SessionOptions, Summation
 from ..peers import PeerServer
 from ..transports.base import Transport
-from .allreduce_task import AllreduceTask, Quantizers
+from .allreduce_task import AllreduceTask
 from .reducer import Task
 from .view_change import Commit, ViewChange
 from .view_runner import ViewRunner
@@ -66,7 +66,6 @@ class Engine:
         )
         self._change = ViewChange(view.generation, link)
         self._heard = view.generation  # generation of the newest proposal
-        self._quantizers: Quantizers = {}
         self._lock = threading.Lock()
         self._inbox: deque[Task] = deque()
         self._commands: deque[Callable[[], None]] = deque()
@@ -284,7 +283,7 @@ class Engine:
         This comes before sending, so that their first packets leave in the same turn.
         """
         runner, change = self._runner, self._change
-        runner.start(change.limit, self._quantizers)
+        runner.start(change.limit)
         if change.is_committed:
             runner.fetch_gathers()
 
@@ -331,7 +330,6 @@ class Engine:
 
     def _enter(self, commit: Commit) -> None:
         """Run in a view."""
-        self._quantizers.clear()
         self._runner.enter(commit)
         _logger.info("entered view %s from tensor %d on", commit.view, commit.boundary)
 

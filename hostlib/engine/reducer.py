@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..allgather import AllgatherTask, BlockExchange
 from ..control.view import JobView
@@ -49,8 +48,7 @@ class ChunkStream(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class Arrivals:
+class Arrivals(NamedTuple):
     """What came during a poll."""
 
     results: int = 0

@@ -25,7 +25,7 @@ from ..slots.slot_probe import PROBES_SENT
 from ..slots.switch_reducer import SwitchReducer
 from ..slots.wire import datagram_bytes
 from ..transports.base import Transport
-from .allreduce_task import AllreduceTask, Quantizers
+from .allreduce_task import AllreduceTask
 from .array_pool import ArrayPool
 from .deadlines import Deadlines
 from .missed_results import MissedResults
@@ -190,7 +190,7 @@ class ViewRunner:
             limit_bytes = self._options.retain_bytes
             self._peers.results.set_limits(limit_chunks=None, limit_bytes=limit_bytes)
 
-    def start(self, limit: int | None, quantizers: Quantizers) -> None:
+    def start(self, limit: int | None) -> None:
         """Start queued tensors below `limit`, and move those that can to the value stream."""
         reducer = self._reducer
         if reducer is None:
@@ -207,8 +207,8 @@ class ViewRunner:
                 self._fetch(task)
             else:
                 self._enqueue(task, reducer)
-        self._load_arrived(reducer, quantizers)
-        self._start_values(reducer, quantizers)
+        self._load_arrived(reducer)
+        self._start_values(reducer)
 
     def _begin(self, task: Task) -> None:
         """Begin a tensor in this view."""
@@ -231,7 +231,7 @@ class ViewRunner:
             reducer.exponents.enqueue(task.exponents)
         self._waiting.append(task)
 
-    def _load_arrived(self, reducer: Reducer, quantizers: Quantizers) -> None:
+    def _load_arrived(self, reducer: Reducer) -> None:
         """Take results that other workers have retained; raise the error of a fetch."""
         for task, outcome in self._missed.arrived():
             if isinstance(outcome, HostlibError):
@@ -243,9 +243,9 @@ class ViewRunner:
                 reducer.exponents.abandon(task.exponents)
             if task.is_in_values and task.source is not None:
                 reducer.values.abandon(task.source)
-            task.load(outcome, quantizers)
+            task.load(outcome)
 
-    def _start_values(self, reducer: Reducer, quantizers: Quantizers) -> None:
+    def _start_values(self, reducer: Reducer) -> None:
         """Move tensors to the value stream, in their order."""
         while self._waiting:
             task = self._waiting[0]
@@ -253,7 +253,7 @@ class ViewRunner:
                 assert task.exponents is not None
                 if not reducer.exponents.is_finished(task.exponents):
                     return
-                task.quantize_with(quantizers)
+                task.quantize()
             self._waiting.popleft()
             task.is_in_values = True
             source = task.source

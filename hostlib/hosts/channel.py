@@ -21,7 +21,7 @@ from .halving import HalvingSchedule
 from .link import OutboundLink
 from .reduction import Reduction, ReductionSchedule
 from .ring import RingSchedule
-from .values import Sums, bytes_of
+from .values import Scratch, Sums, bytes_of
 
 if TYPE_CHECKING:
     from .allreduce import HostAllreduce
@@ -50,6 +50,7 @@ class Channel:
         self._schedule: ReductionSchedule | None = None
         self._sequence = 0  # of the active reduction, or of the next
         self._is_stopped = False
+        self._scratch = Scratch()
 
     @property
     def is_idle(self) -> bool:
@@ -102,7 +103,9 @@ class Channel:
 
     def _start(self, reduction: Reduction, algorithm: Algorithm) -> None:
         kind, owner = _SCHEDULES[algorithm], self._owner
-        self._schedule = schedule = kind(reduction, owner.position, owner.num_members, self._send)
+        self._schedule = schedule = kind(
+            reduction, owner.position, owner.num_members, self._send, self._scratch
+        )
         self._send_own(schedule)
         self.early_tags.clear()
         for inbound in list(self.inbound.values()):

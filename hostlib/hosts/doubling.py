@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..errors import PeerProtocolError
 from ..peers.frames import ValueFlag, ValuesFrame
 from .reduction import Reduction, SendValues
-from .values import Sums, Values, bytes_of, combine, cut, is_narrow, saturate
+from .values import Scratch, Sums, Values, bytes_of, combine, cut, is_narrow, saturate
 
 
 class Move(NamedTuple):
@@ -63,7 +63,12 @@ class DoublingSchedule:
     """Recursive doubling for one reduction; implements ReductionSchedule."""
 
     def __init__(
-        self, reduction: Reduction, position: int, num_members: int, send: SendValues
+        self,
+        reduction: Reduction,
+        position: int,
+        num_members: int,
+        send: SendValues,
+        _scratch: Scratch,
     ) -> None:
         self._reduction = reduction
         self._send = send

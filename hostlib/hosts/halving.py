@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..errors import PeerProtocolError
 from ..peers.frames import ValueFlag, ValuesFrame
 from .reduction import Reduction, SendValues
-from .values import SEGMENT_VALUES, Sums, bytes_of, combine, is_narrow, saturate
+from .values import SEGMENT_VALUES, Scratch, Sums, bytes_of, combine, is_narrow, saturate
 
 
 class Exchange(NamedTuple):
@@ -57,7 +57,12 @@ class HalvingSchedule:
     """Recursive halving and doubling for one reduction; implements ReductionSchedule."""
 
     def __init__(
-        self, reduction: Reduction, position: int, num_members: int, send: SendValues
+        self,
+        reduction: Reduction,
+        position: int,
+        num_members: int,
+        send: SendValues,
+        scratch: Scratch,
     ) -> None:
         self._reduction = reduction
         self._position = position
@@ -69,7 +74,7 @@ class HalvingSchedule:
         self._wide: NDArray[np.int64] | None = None  # all sums, once some are not int32
         self._flags = 0
         self._place = 0  # in the exchanges
-        self._scratch: dict[int, NDArray[np.uint8]] = {}  # by sender
+        self._scratch = scratch
         self._due: dict[tuple[int, int, int], int] = {}  # (step, sender, first value): values
         self._open: dict[int, int] = {}  # step: messages that are due
         if position < self._width:
@@ -130,9 +135,7 @@ class HalvingSchedule:
                 raise PeerProtocolError("final sums are not int32")
             # The sender of a final sum has this member's values, so they need not be kept.
             return bytes_of(self._reduction.values[frame.first : frame.first + count])
-        if sender not in self._scratch:
-            self._scratch[sender] = np.empty(8 * SEGMENT_VALUES, np.uint8)
-        return self._scratch[sender].data
+        return self._scratch.of(sender).data
 
     def _is_final(self, step: int) -> bool:
         return self._bits <= step < 2 * self._bits or step == 2 * self._bits + 1
@@ -144,9 +147,9 @@ class HalvingSchedule:
         if self._is_final(frame.step):
             self._flags |= frame.flags & ValueFlag.OVERFLOW
         else:
-            received: Sums = self._scratch[sender].view(np.int32)[:count]
+            received: Sums = self._scratch.of(sender).view(np.int32)[:count]
             if frame.flags & ValueFlag.WIDE:
-                received = self._scratch[sender].view(np.int64)[:count]
+                received = self._scratch.of(sender).view(np.int64)[:count]
             self._add(frame.first, received)
         self._go_on()
 

@@ -18,9 +18,7 @@ import numpy as np
 from ..errors import PeerProtocolError
 from ..peers.frames import ValueFlag, ValuesFrame
 from .reduction import Reduction, SendValues
-from .values import SEGMENT_VALUES, Sums, bytes_of, combine, cut, saturate
-
-_SCRATCH = 8 * SEGMENT_VALUES
+from .values import Scratch, Sums, bytes_of, combine, cut, saturate
 
 
 @final
@@ -28,7 +26,12 @@ class RingSchedule:
     """A ring for one reduction; implements ReductionSchedule."""
 
     def __init__(
-        self, reduction: Reduction, position: int, num_members: int, send: SendValues
+        self,
+        reduction: Reduction,
+        position: int,
+        num_members: int,
+        send: SendValues,
+        scratch: Scratch,
     ) -> None:
         self._reduction = reduction
         self._position = position
@@ -36,7 +39,7 @@ class RingSchedule:
         self._send = send
         self._predecessor = (position - 1) % num_members
         self._successor = (position + 1) % num_members
-        self._scratch = np.empty(_SCRATCH, np.uint8)
+        self._scratch = scratch.of(self._predecessor)
         self._own = deque(self._segments(position))  # not sent yet
         self._due = {
             (step, first): count

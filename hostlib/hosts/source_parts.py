@@ -9,7 +9,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..summation.chunks import BLOCK_CHUNKS, ChunkSource
+from ..summation.chunks import ChunkSource
+from ..summation.native_source import NativeSource
 
 
 @final
@@ -21,7 +22,7 @@ class SourceParts:
     """
 
     def __init__(self, source: ChunkSource) -> None:
-        self._source = source
+        self._native = NativeSource(source)
         self._rows = source.results.view(np.int32)
         self.values: NDArray[np.int32] = self._rows.reshape(-1)
         self.grain: int = self._rows.shape[1]
@@ -29,18 +30,11 @@ class SourceParts:
 
     def prepare(self, first: int, count: int) -> None:
         """Write the own values of a range."""
-        for block in self._blocks(first, count):
-            self._source.fill(block.start, self._rows[block])
+        self._native.fill(first // self.grain, self._part(first, count))
 
     def settle(self, first: int, count: int) -> None:
         """Read the sums of a range, and leave them as they are."""
-        with np.errstate(over="ignore", under="ignore"):
-            for block in self._blocks(first, count):
-                self._source.take(block.start, self._rows[block])
+        self._native.take(first // self.grain, self._part(first, count))
 
-    def _blocks(self, first: int, count: int) -> list[slice]:
-        first_row, end_row = first // self.grain, (first + count) // self.grain
-        return [
-            slice(row, min(row + BLOCK_CHUNKS, end_row))
-            for row in range(first_row, end_row, BLOCK_CHUNKS)
-        ]
+    def _part(self, first: int, count: int) -> NDArray[np.int32]:
+        return self._rows[first // self.grain : (first + count) // self.grain]

@@ -10,11 +10,12 @@ hosts report OVERFLOW, both give the true sum: the same bytes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..native.library import address, library
 from ..slots.wire import Operation
 
 SEGMENT_VALUES = 1 << 16
@@ -28,6 +29,23 @@ Values = NDArray[np.int32]
 """Native byte order, one dimension."""
 Sums = NDArray[np.int32] | NDArray[np.int64]
 """Partial sums: int64 if any of them is outside int32."""
+
+
+@final
+class Scratch:
+    """Memory for partial sums on arrival, one segment for each sender; used again and again.
+
+    New memory would cost more than the sums: the system clears each page of it first.
+    """
+
+    def __init__(self) -> None:
+        self._memories: dict[int, NDArray[np.uint8]] = {}
+
+    def of(self, sender: int) -> NDArray[np.uint8]:
+        """Return room for a segment of int64 from the member at this position."""
+        if sender not in self._memories:
+            self._memories[sender] = np.empty(8 * SEGMENT_VALUES, np.uint8)
+        return self._memories[sender]
 
 
 def cut(start: int, stop: int, grain: int = 1) -> list[tuple[int, int]]:
@@ -50,8 +68,8 @@ def combine(operation: Operation, own: Values, received: Sums) -> NDArray[np.int
         assert received.dtype == np.int32
         np.maximum(own, received, out=own)
         return None
-    if received.dtype == np.int32 and not _may_overflow(own, received):
-        np.add(own, received, out=own)
+    places = address(own), address(received)
+    if received.dtype == np.int32 and library.add_values(*places, len(own)):
         return None
     sums = np.add(own, received, dtype=np.int64)
     if is_narrow(sums):
@@ -69,12 +87,6 @@ def saturate(sums: NDArray[np.int64], out: Values) -> None:
     """Write the sums to `out`, limited to the range of int32."""
     np.clip(sums, MIN_VALUE, MAX_VALUE, out=sums)
     out[...] = sums
-
-
-def _may_overflow(left: NDArray[Any], right: NDArray[Any]) -> bool:
-    if int(left.max()) + int(right.max()) > MAX_VALUE:
-        return True
-    return int(left.min()) + int(right.min()) < MIN_VALUE
 
 
 def bytes_of(array: NDArray[Any]) -> memoryview:

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exact.h"
 
-#include "quantization.h"
 
 // A unit, or the part of it that one chunk holds.
 typedef struct {
@@ -66,7 +65,7 @@ static unit_t unit_of(const exact_t *exact, const limb_group_t *group, uint32_t 
   return (unit_t){group, offset % group->unit_chunks, first + place, least(in_group - place, group->width)};
 }
 
-void exact_fill(const exact_t *exact, uint32_t chunk, uint8_t *lanes, bool is_wire) {
+void exact_fill(const exact_t *exact, uint32_t chunk, uint8_t *lanes, byte_order_t order) {
   unit_t unit = unit_of(exact, group_of(exact, chunk), chunk);
   const limb_group_t *group = unit.group;
   // A unit of several chunks is one number, a lane for each limb.
@@ -76,26 +75,34 @@ void exact_fill(const exact_t *exact, uint32_t chunk, uint8_t *lanes, bool is_wi
     memset(lanes, 0, (size_t)4 * exact->lanes_per_chunk);
   }
   limbs_split(exact->numbers + (size_t)unit.first_number * exact->dtype.bytes, &exact->dtype, unit.count, &group->limbs, first,
-              end, &(lanes_t){lanes, group->width, is_wire});
+              end, &(lanes_t){lanes, group->width, order});
 }
 
-void exact_fill_rows(const exact_t *exact, uint32_t first, uint32_t end, uint8_t *rows) {
-  for (uint32_t chunk = first; chunk < end; chunk++) {
-    exact_fill(exact, chunk, rows + (size_t)(chunk - first) * 4 * exact->lanes_per_chunk, false);
-  }
-}
-
-void exact_round(exact_t *exact, uint32_t first, uint32_t end, uint8_t *results, bool is_wire) {
+void exact_round(exact_t *exact, uint32_t first, uint32_t end, uint8_t *results, byte_order_t order) {
   for (uint32_t chunk = first; chunk < end; chunk++) {
     unit_t unit = unit_of(exact, group_of(exact, chunk), chunk);
     if (unit.chunk + 1 < unit.group->unit_chunks) continue;
     uint32_t begin = chunk - unit.chunk;
     uint32_t divisor = exact->is_mean ? exact->contributors[begin] : 1;
     if (!divisor) divisor = 1; // no switch sends a result of nobody
-    lanes_t lanes = {results + (size_t)begin * 4 * exact->lanes_per_chunk, unit.group->width, is_wire};
+    lanes_t lanes = {results + (size_t)begin * 4 * exact->lanes_per_chunk, unit.group->width, order};
     uint8_t *sums = exact->sums + (size_t)unit.first_number * exact->dtype.bytes;
     span_t span = limb_sums_round(&lanes, unit.count, &unit.group->limbs, divisor, &exact->round_to, sums);
     if (!span.end) continue;
     exact->specials = span_join(exact->specials, (span_t){unit.first_number + span.first, unit.first_number + span.end});
   }
+}
+
+static bool is_spread(const exact_t *exact) {
+  for (uint32_t i = 0; i < exact->num_groups; i++) {
+    if (exact->groups[i].unit_chunks > 1) return true;
+  }
+  return false;
+}
+
+void exact_take(exact_t *exact, uint32_t first, uint32_t end, uint32_t num_chunks, uint8_t *results, byte_order_t order) {
+  exact->num_taken += end - first;
+  if (!is_spread(exact)) exact_round(exact, first, end, results, order);
+  // Parts may cut a number: wait for all.
+  else if (exact->num_taken == num_chunks) exact_round(exact, 0, num_chunks, results, order);
 }

@@ -32,6 +32,7 @@ typedef struct {
   uint8_t *sums;                // as many as numbers
   const uint16_t *contributors; // by chunk
   span_t specials;              // of sums that some worker's infinity or NaN is in
+  uint32_t num_taken;           // chunks that exact_take has seen
   bool is_mean;
 } exact_t;
 
@@ -42,12 +43,12 @@ uint64_t exact_layout(const int32_t *ranges, const limbs_t *full, uint32_t num_n
                       uint32_t lanes_per_chunk, limb_group_t *groups);
 
 // Write the lanes of a chunk.
-void exact_fill(const exact_t *, uint32_t chunk, uint8_t *lanes, bool is_wire);
+void exact_fill(const exact_t *, uint32_t chunk, uint8_t *lanes, byte_order_t order);
 
 // Round the sums of all units whose last chunks are first .. end - 1. `results` has those of all chunks.
-void exact_round(exact_t *, uint32_t first, uint32_t end, uint8_t *results, bool is_wire);
+void exact_round(exact_t *, uint32_t first, uint32_t end, uint8_t *results, byte_order_t order);
 
-// The same for the rows of a host allreduce, which hold lanes in the processor's byte order.
-void exact_fill_rows(const exact_t *, uint32_t first, uint32_t end, uint8_t *rows);
+// The same as parts of the results become final in any order, of `num_chunks` in all.
+void exact_take(exact_t *, uint32_t first, uint32_t end, uint32_t num_chunks, uint8_t *results, byte_order_t order);
 
 #endif

@@ -25,6 +25,8 @@ from ctypes import (
 from pathlib import Path
 from typing import Any, Final
 
+from numpy.typing import NDArray
+
 from ..errors import TransportError
 
 BATCH: Final = 256
@@ -151,6 +153,7 @@ class ExactStruct(ctypes.Structure):
         ("sums", c_void_p),
         ("contributors", c_void_p),
         ("specials", SpanStruct),
+        ("num_taken", c_uint32),
         ("is_mean", c_bool),
     )
 
@@ -317,8 +320,8 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
         c_uint32,
         c_void_p,
     ),
-    "exact_fill_rows": (None, POINTER(ExactStruct), c_uint32, c_uint32, c_void_p),
-    "exact_round": (None, POINTER(ExactStruct), c_uint32, c_uint32, c_void_p, c_bool),
+    "float32_factors": (None, c_void_p, c_uint32, c_int32, c_void_p, c_void_p, c_void_p),
+    "float64_factors": (None, c_void_p, c_uint32, c_int32, c_void_p, c_void_p, c_void_p),
     "rtt_new": (RttStruct, c_double, c_double, c_double),
     "rtt_queueing_s": (c_double, POINTER(RttStruct)),
     "rtt_steady_s": (c_double, POINTER(RttStruct)),
@@ -360,9 +363,19 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     "stream_enqueue": (None, c_void_p, POINTER(SourceStruct)),
     "stream_abandon": (None, c_void_p, POINTER(SourceStruct)),
     "stream_is_hungry": (c_bool, c_void_p),
+    "stream_outstanding": (c_uint32, c_void_p),
     "stream_oldest": (c_void_p, c_void_p),
     "stream_state": (StreamStateStruct, c_void_p),
+    "source_fill_rows": (None, POINTER(SourceStruct), c_uint32, c_uint32, c_void_p, c_uint32),
+    "source_take_rows": (None, POINTER(SourceStruct), c_uint32, c_uint32, c_void_p, c_uint32),
+    "add_values": (c_bool, c_void_p, c_void_p, c_uint64),
 }
+
+
+def address(array: NDArray[Any]) -> int:
+    """Return where an array's memory begins."""
+    place: int = array.__array_interface__["data"][0]  # sooner there than `array.ctypes.data`
+    return place
 
 
 def _load() -> ctypes.CDLL:

@@ -181,7 +181,7 @@ span_t limb_sums_round(const lanes_t *lanes, uint32_t count, const limbs_t *limb
   divisor >>= halvings;
   for (uint32_t done = 0, part; done < count; done += part) {
     part = count - done < NUMBERS_AT_ONCE ? count - done : NUMBERS_AT_ONCE;
-    lanes_t these = {lanes->at + 4 * (size_t)done, lanes->width, lanes->is_wire};
+    lanes_t these = {lanes->at + 4 * (size_t)done, lanes->width, lanes->order};
     if (limbs->count <= 2) lead_two(&these, part, limbs, low, divisor, &leading);
     else if (limbs->count <= 4) lead_four(&these, part, limbs, low, divisor, &leading);
     else lead_many(&these, part, limbs, low, divisor, &leading);

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limbs.h"
 
-#include "quantization.h"
 #include "vectorised.h"
 
 typedef struct {
@@ -114,22 +113,22 @@ VECTORISED static void take_apart(const uint64_t *restrict words, uint32_t count
 
 // Write the limbs whose lowest bit is `shift` above that of all limbs.
 VECTORISED static void put_limbs(const parts_t *restrict parts, uint32_t count, int32_t shift, uint32_t bits,
-                                 uint8_t *restrict at, bool is_wire) {
+                                 uint8_t *restrict at, byte_order_t order) {
   uint64_t mask = (UINT64_C(1) << bits) - 1;
   for (uint32_t i = 0; i < count; i++) {
     int32_t up = parts->shifts[i] - shift, down = -up;
     up = up < 0 ? 0 : up > 31 ? 31 : up; // by 31 no bit stays in the limb
     down = down < 0 ? 0 : down > 63 ? 63 : down;
     int32_t limb = (int32_t)(parts->significands[i] << up >> down & mask);
-    limb = lane_order((limb ^ parts->signs[i]) - parts->signs[i], is_wire);
+    limb = lane_order((limb ^ parts->signs[i]) - parts->signs[i], order);
     memcpy(at + 4 * (size_t)i, &limb, sizeof limb);
   }
 }
 
 VECTORISED static void put_specials(const parts_t *restrict parts, uint32_t count, uint32_t is_minus, uint8_t *restrict at,
-                                    bool is_wire) {
+                                    byte_order_t order) {
   for (uint32_t i = 0; i < count; i++) {
-    int32_t number = lane_order(parts->specials[i] >> is_minus & 1, is_wire);
+    int32_t number = lane_order(parts->specials[i] >> is_minus & 1, order);
     memcpy(at + 4 * (size_t)i, &number, sizeof number);
   }
 }
@@ -144,8 +143,8 @@ void limbs_split(const uint8_t *numbers, const float_format_t *format, uint32_t 
     take_apart(words, part, format, limbs->low, &parts);
     for (uint32_t lane = first; lane < end; lane++) {
       uint8_t *at = lanes->at + 4 * ((size_t)(lane - first) * lanes->width + done);
-      if (lane < limbs->count) put_limbs(&parts, part, (int32_t)(lane * limbs->bits), limbs->bits, at, lanes->is_wire);
-      else put_specials(&parts, part, lane - limbs->count, at, lanes->is_wire);
+      if (lane < limbs->count) put_limbs(&parts, part, (int32_t)(lane * limbs->bits), limbs->bits, at, lanes->order);
+      else put_specials(&parts, part, lane - limbs->count, at, lanes->order);
     }
   }
 }

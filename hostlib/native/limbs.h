@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "quantization.h"
+
 #define SPECIAL_LANES 2u
 #define RANGE_LANES 3u
 #define NUMBERS_AT_ONCE 64u // their intermediate results stay in the nearest cache
@@ -38,7 +40,7 @@ typedef struct {
 typedef struct {
   uint8_t *at;
   uint32_t width; // numbers that lie side by side
-  bool is_wire;   // big-endian; else in the processor's byte order
+  byte_order_t order;
 } lanes_t;
 
 static inline uint32_t limbs_lanes(const limbs_t *limbs) {
@@ -52,14 +54,14 @@ static inline int64_t format_special_field(const float_format_t *format) {
   return (int64_t)format->high - format->lowest_bit - format->significand_bits + 2;
 }
 
-static inline int32_t lane_order(int32_t value, bool is_wire) {
-  return is_wire ? (int32_t)__builtin_bswap32((uint32_t)value) : value;
+static inline int32_t lane_order(int32_t value, byte_order_t order) {
+  return order == NETWORK_ORDER ? (int32_t)__builtin_bswap32((uint32_t)value) : value;
 }
 
 static inline int32_t lane_get(const lanes_t *lanes, uint32_t lane, uint32_t number) {
   int32_t value;
   memcpy(&value, lanes->at + 4 * ((size_t)lane * lanes->width + number), sizeof value);
-  return lane_order(value, lanes->is_wire);
+  return lane_order(value, lanes->order);
 }
 
 // What the workers agree on for each of `count` groups of numbers, three lanes each: the smallest `high` with |x| < 2^high,

@@ -17,15 +17,15 @@ static inline float round_float(float number) {
 
 static inline double round_double(double number) { return copysign((fabs(number) + 0x1p52) - 0x1p52, number); }
 
-static inline void put(uint8_t *values, uint32_t i, int32_t value) {
-  uint32_t word = __builtin_bswap32((uint32_t)value);
+static inline void put(uint8_t *values, uint32_t i, int32_t value, byte_order_t order) {
+  uint32_t word = order == NETWORK_ORDER ? __builtin_bswap32((uint32_t)value) : (uint32_t)value;
   memcpy(values + 4 * (size_t)i, &word, sizeof word);
 }
 
-static inline int32_t get(const uint8_t *values, uint32_t i) {
+static inline int32_t get(const uint8_t *values, uint32_t i, byte_order_t order) {
   uint32_t word;
   memcpy(&word, values + 4 * (size_t)i, sizeof word);
-  return (int32_t)__builtin_bswap32(word);
+  return (int32_t)(order == NETWORK_ORDER ? __builtin_bswap32(word) : word);
 }
 
 static inline float half_to_float(uint16_t half) {
@@ -125,37 +125,77 @@ void float64_exponents(const double *numbers, uint32_t values_per_chunk, uint32_
   }
 }
 
-VECTORISED void int32_to_wire(const int32_t *restrict numbers, uint8_t *restrict values, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) put(values, i, numbers[i]);
+static uint8_t biased_exponent(int32_t exponent) {
+  int32_t most = UINT8_MAX - EXPONENT_BIAS;
+  return (uint8_t)((exponent > most ? most : exponent < -EXPONENT_BIAS ? -EXPONENT_BIAS : exponent) + EXPONENT_BIAS);
 }
 
-VECTORISED void float16_to_wire(const uint16_t *restrict numbers, float scale, uint8_t *restrict values, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) put(values, i, (int32_t)round_float(half_to_float(numbers[i]) * scale));
+static double power_of_two(int32_t exponent) { return ldexp(1, exponent); }
+
+// The shift s of a chunk that is finite.
+static int32_t shift_of(int32_t exponent, int32_t headroom, int32_t limit) {
+  int64_t shift = (int64_t)headroom - exponent;
+  return (int32_t)(shift > limit ? limit : shift < -limit ? -limit : shift);
 }
 
-VECTORISED void float32_to_wire(const float *restrict numbers, float scale, uint8_t *restrict values, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) put(values, i, (int32_t)round_float(numbers[i] * scale));
+void float32_factors(const int32_t *exponents, uint32_t count, int32_t headroom, float *forward, float *backward,
+                     uint8_t *biased) {
+  for (uint32_t i = 0; i < count; i++) {
+    bool is_finite = exponents[i] != NONFINITE_EXPONENT;
+    int32_t shift = shift_of(exponents[i], headroom, 126);
+    forward[i] = is_finite ? (float)power_of_two(shift) : 0;
+    backward[i] = is_finite ? (float)power_of_two(-shift) : NAN;
+    biased[i] = biased_exponent(exponents[i]);
+  }
 }
 
-VECTORISED void float64_to_wire(const double *restrict numbers, double scale, uint8_t *restrict values, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) put(values, i, (int32_t)round_double(numbers[i] * scale));
+void float64_factors(const int32_t *exponents, uint32_t count, int32_t headroom, double *forward, double *backward,
+                     uint8_t *biased) {
+  for (uint32_t i = 0; i < count; i++) {
+    bool is_finite = exponents[i] != NONFINITE_EXPONENT;
+    int32_t shift = shift_of(exponents[i], headroom, 1022);
+    forward[i] = is_finite ? power_of_two(shift) : 0;
+    backward[i] = is_finite ? power_of_two(-shift) : NAN;
+    biased[i] = biased_exponent(exponents[i]);
+  }
 }
 
-VECTORISED void int32_from_wire(const uint8_t *restrict values, int32_t *restrict numbers, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) numbers[i] = get(values, i);
+VECTORISED void int32_to_values(const int32_t *restrict numbers, uint8_t *restrict values, uint32_t count,
+                                byte_order_t order) {
+  for (uint32_t i = 0; i < count; i++) put(values, i, numbers[i], order);
 }
 
-VECTORISED void float16_from_wire(const uint8_t *restrict values, float divisor, float scale, uint16_t *restrict numbers,
-                                  uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) numbers[i] = float_to_half((float)get(values, i) / divisor * scale);
+VECTORISED void float16_to_values(const uint16_t *restrict numbers, float scale, uint8_t *restrict values, uint32_t count,
+                                  byte_order_t order) {
+  for (uint32_t i = 0; i < count; i++) put(values, i, (int32_t)round_float(half_to_float(numbers[i]) * scale), order);
 }
 
-VECTORISED void float32_from_wire(const uint8_t *restrict values, float divisor, float scale, float *restrict numbers,
-                                  uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) numbers[i] = (float)get(values, i) / divisor * scale;
+VECTORISED void float32_to_values(const float *restrict numbers, float scale, uint8_t *restrict values, uint32_t count,
+                                  byte_order_t order) {
+  for (uint32_t i = 0; i < count; i++) put(values, i, (int32_t)round_float(numbers[i] * scale), order);
 }
 
-VECTORISED void float64_from_wire(const uint8_t *restrict values, double divisor, double scale, double *restrict numbers,
-                                  uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) numbers[i] = (double)get(values, i) / divisor * scale;
+VECTORISED void float64_to_values(const double *restrict numbers, double scale, uint8_t *restrict values, uint32_t count,
+                                  byte_order_t order) {
+  for (uint32_t i = 0; i < count; i++) put(values, i, (int32_t)round_double(numbers[i] * scale), order);
+}
+
+VECTORISED void int32_from_values(const uint8_t *restrict values, int32_t *restrict numbers, uint32_t count,
+                                  byte_order_t order) {
+  for (uint32_t i = 0; i < count; i++) numbers[i] = get(values, i, order);
+}
+
+VECTORISED void float16_from_values(const uint8_t *restrict values, float divisor, float scale, uint16_t *restrict numbers,
+                                    uint32_t count, byte_order_t order) {
+  for (uint32_t i = 0; i < count; i++) numbers[i] = float_to_half((float)get(values, i, order) / divisor * scale);
+}
+
+VECTORISED void float32_from_values(const uint8_t *restrict values, float divisor, float scale, float *restrict numbers,
+                                    uint32_t count, byte_order_t order) {
+  for (uint32_t i = 0; i < count; i++) numbers[i] = (float)get(values, i, order) / divisor * scale;
+}
+
+VECTORISED void float64_from_values(const uint8_t *restrict values, double divisor, double scale,
+                                    double *restrict numbers, uint32_t count, byte_order_t order) {
+  for (uint32_t i = 0; i < count; i++) numbers[i] = (double)get(values, i, order) / divisor * scale;
 }

@@ -48,6 +48,12 @@ void source_fill(const source_t *, uint32_t chunk, uint8_t *values, uint32_t val
 // Keep a chunk's result: the values behind the header, and how many workers are in them.
 void source_keep(source_t *, uint32_t chunk, const uint8_t *values, uint16_t contributors, uint32_t values_per_packet);
 
+// The same for rows of values in the machine's order, one for each of `count` chunks: without a packet, and with the
+// contributors that are there. Numbers that are READY stay in Python: no rows of them. Rows of
+// LIMBS to take are those of `results`.
+void source_fill_rows(const source_t *, uint32_t first, uint32_t count, int32_t *rows, uint32_t values_per_packet);
+void source_take_rows(source_t *, uint32_t first, uint32_t count, const int32_t *rows, uint32_t values_per_packet);
+
 // All chunks below `num_done` have their results.
 void source_advance(source_t *, uint32_t num_done);
 

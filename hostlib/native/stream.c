@@ -67,6 +67,8 @@ stream_state_t stream_state(stream_t *stream) {
   return state;
 }
 
+uint32_t stream_outstanding(const stream_t *stream) { return stream->outstanding; }
+
 void stream_publish(stream_t *stream) {
   pthread_mutex_lock(&stream->lock);
   stream->state = (stream_state_t){.counters = stream->counters,

@@ -107,6 +107,9 @@ int stream_pump(stream_t *, double now_s);
 // Whether chunks wait only for values that the caller is to prepare.
 bool stream_is_hungry(const stream_t *);
 
+// Chunks that were sent and have no result yet; for the thread that sends.
+uint32_t stream_outstanding(const stream_t *);
+
 // Take datagrams between _begin and _end. stream_take returns whether it is the result that this slot waits for.
 void stream_begin(stream_t *);
 bool stream_take(stream_t *, slot_t *, const uint8_t *datagram);

@@ -14,59 +14,39 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native.library import SourceStruct, StreamStateStruct, library
-from ..summation.chunks import BLOCK_CHUNKS, ChunkSource, ValueKind
+from ..native.library import StreamStateStruct, library
+from ..summation.chunks import BLOCK_CHUNKS, ChunkSource
+from ..summation.native_source import NativeSource
 from .counters import StreamCounters
-
-
-def _address(array: NDArray[np.generic] | None) -> int | None:
-    return None if array is None else array.ctypes.data
 
 
 @final
 class _StreamedTensor:
-    """A tensor in the stream: what the library sees of it, and the arrays that must stay."""
+    """A tensor in the stream."""
 
     def __init__(self, source: ChunkSource) -> None:
         self.source = source
-        self._wire = wire = source.wire_values()
-        self._withheld = source.withheld
-        self.is_ready_made = wire.kind is ValueKind.READY
-        self.native = SourceStruct(
-            tensor_id=source.tensor_id & 0xFFFFFFFF,
-            num_chunks=source.num_chunks,
-            num_values=source.num_elements,
-            values=wire.kind.value,
-            num_ready=0 if self.is_ready_made else source.num_chunks,
-            data=_address(wire.data),
-            forward=_address(wire.forward),
-            backward=_address(wire.backward),
-            exponents=_address(wire.exponents),
-            withheld=_address(source.withheld),
-            output=_address(wire.output),
-            results=_address(wire.results),
-            exact=None if wire.exact is None else ctypes.addressof(wire.exact),
-            contributors=_address(source.contributors),
-            is_mean=wire.is_mean,
-        )
+        self._native = native = NativeSource(source)
+        self.struct = native.struct
+        self.is_ready_made = native.is_ready_made
 
     def prepare(self) -> None:
         """Make the values of the next block ready."""
-        native, values = self.native, self._wire.data
-        end = min(native.num_ready + BLOCK_CHUNKS, native.num_chunks)
-        self.source.fill(native.num_ready, values[native.num_ready : end])
-        native.num_ready = end
+        struct, values = self.struct, self._native.wire.data
+        end = min(struct.num_ready + BLOCK_CHUNKS, struct.num_chunks)
+        self._native.fill(struct.num_ready, values[struct.num_ready : end])
+        struct.num_ready = end
 
     def note_progress(self) -> None:
         """Tell the source what has happened."""
-        native, source = self.native, self.source
-        if native.first_sent_s:
-            source.times.note_first_packet(native.first_sent_s)
-        if native.is_abandoned:
+        struct, source = self.struct, self.source
+        if struct.first_sent_s:
+            source.times.note_first_packet(struct.first_sent_s)
+        if struct.is_abandoned:
             return
-        source.has_saturated = source.has_saturated or native.has_saturated
-        if native.is_finished:
-            source.times.note_last_result(native.last_result_s)
+        source.has_saturated = source.has_saturated or struct.has_saturated
+        if struct.is_finished:
+            source.times.note_last_result(struct.last_result_s)
 
 
 @final
@@ -93,7 +73,7 @@ class SlotStream:
     @property
     def outstanding(self) -> int:
         """Chunks that were sent and have no result yet."""
-        return self._state.outstanding
+        return library.stream_outstanding(self._handle)
 
     @property
     def window(self) -> int:
@@ -114,13 +94,13 @@ class SlotStream:
             self._unready.append(tensor)
             if tensor is self._unready[0]:
                 tensor.prepare()
-        library.stream_enqueue(self._handle, ctypes.byref(tensor.native))
+        library.stream_enqueue(self._handle, ctypes.byref(tensor.struct))
 
     def abandon(self, source: ChunkSource) -> None:
         """Count all chunks of an enqueued tensor as done: its result came another way."""
         for tensor in self._active:
             if tensor.source is source:
-                library.stream_abandon(self._handle, ctypes.byref(tensor.native))
+                library.stream_abandon(self._handle, ctypes.byref(tensor.struct))
                 self._unready = deque(each for each in self._unready if each is not tensor)
                 break
         self.note_progress()
@@ -133,7 +113,7 @@ class SlotStream:
         """Return how many chunks of an enqueued tensor, from its first, have their results."""
         for tensor in self._active:
             if tensor.source is source:
-                return tensor.native.num_done
+                return tensor.struct.num_done
         return source.num_chunks
 
     def oldest_datagram(self, datagram_bytes: int) -> NDArray[np.uint8] | None:
@@ -148,14 +128,14 @@ class SlotStream:
         while self._unready and library.stream_is_hungry(self._handle):
             tensor = self._unready[0]
             tensor.prepare()
-            if tensor.native.num_ready == tensor.native.num_chunks:
+            if tensor.struct.num_ready == tensor.struct.num_chunks:
                 self._unready.popleft()
                 if self._unready:
                     self._unready[0].prepare()
         while self._active:
             tensor = self._active[0]
             tensor.note_progress()
-            if not tensor.native.is_finished:
+            if not tensor.struct.is_finished:
                 return
             self._active.popleft()
             self._unfinished.remove(id(tensor.source))

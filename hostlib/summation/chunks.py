@@ -13,17 +13,15 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..native.library import ExactStruct
-from ..slots.wire import EXPONENT_BIAS
 from ..tracing.transfer_times import TransferTimes
 from .quantization import (
     NONFINITE_EXPONENT,
-    Quantizer,
     chunk_exponents,
     scales,
 )
 
 BLOCK_CHUNKS = 64
-"""Most chunks filled or drained at once: enough to amortise numpy calls, few enough for cache."""
+"""Most chunks that Python fills at once: enough to amortise numpy calls, few enough for cache."""
 EXPONENT_CHUNKS = 256
 """Chunks whose exponents are computed at once: there is no scratch memory to keep in cache."""
 
@@ -66,6 +64,8 @@ class WireValues:
     exact: ExactStruct | None = None
     """The limbs of numbers, for LIMBS."""
     is_mean: bool = False
+    fill: Callable[[int, NDArray[np.int32]], None] | None = None
+    """For READY: writes the values of the chunks from that one on."""
 
 
 class ChunkSource(Protocol):
@@ -87,20 +87,12 @@ class ChunkSource(Protocol):
     times: TransferTimes
     """Where streams stamp the first packet and the last result."""
 
-    def fill(self, first: int, lanes: Lanes) -> None:
-        """Write the lanes of the chunks from `first` on; rows are at most BLOCK_CHUNKS."""
-        ...
-
     def wire_values(self) -> WireValues:
         """Return the arrays that the C library works on, which must stay until it is done."""
         ...
 
     def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
         """Have the results in these lanes from now on, in native order: (num_chunks, values)."""
-        ...
-
-    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
-        """Learn that the kept lanes of the chunks from `first` on are final; `lanes` are these."""
         ...
 
 
@@ -185,16 +177,16 @@ class ExponentSource:
     def wire_values(self) -> WireValues:
         """Return rows that `fill` fills."""
         return WireValues(
-            kind=ValueKind.READY, data=np.empty_like(self.results), results=self.results
+            kind=ValueKind.READY,
+            data=np.empty_like(self.results),
+            results=self.results,
+            fill=self.fill,
         )
 
     def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
         """Have the maxima in these lanes."""
         self.results = lanes
         self.contributors[...] = contributors
-
-    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
-        """Nothing to do: the exponents are needed all at once."""
 
     def agreed(self) -> NDArray[np.int32]:
         """Return the agreed lanes of the data chunks in a row, once all results are there."""
@@ -203,7 +195,7 @@ class ExponentSource:
     def outliers(self, agreed: NDArray[np.int32]) -> NDArray[np.bool_] | None:
         """Return the data chunks whose values here exceed what was agreed on without this worker.
 
-        None where there are none, as always when all workers are waited for.
+        None where there are none. Only if not all workers are waited for can there be any.
         """
         is_above = self._own > agreed.reshape(self._own.shape)
         is_outlier: NDArray[np.bool_] = np.logical_or.reduce(is_above, axis=1)
@@ -232,10 +224,9 @@ class IntegerSource:
     def __init__(self, summand: Summand, values_per_packet: int) -> None:
         self._flat = summand.flat
         self._retains = summand.retains
-        self._chunks = TensorChunks(summand.flat, values_per_packet)
         self.tensor_id = summand.tensor_id
         self.num_elements = len(summand.flat)
-        self.num_chunks = self._chunks.num_chunks
+        self.num_chunks = -(-len(summand.flat) // values_per_packet)
         shape = (self.num_chunks, values_per_packet)
         self.output: NDArray[Any] = summand.empty(shape, np.int32)
         self.results: Lanes = self.output.view(">i4")
@@ -246,11 +237,6 @@ class IntegerSource:
         self.is_plain = True
         self.times = TransferTimes()
         self.withheld: NDArray[np.bool_] | None = None
-
-    def fill(self, first: int, lanes: Lanes) -> None:
-        """Copy the chunks in wire order."""
-        for offset, chunks in self._chunks.block(first, first + len(lanes)):
-            lanes[offset : offset + len(chunks)] = chunks
 
     def wire_values(self) -> WireValues:
         """Return the tensor and its sums."""
@@ -266,11 +252,6 @@ class IntegerSource:
         self.results = lanes
         self.contributors[...] = contributors
 
-    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
-        """Copy final sums, unless they lie where the output is."""
-        if not np.may_share_memory(self.output, lanes):
-            self.output[first : first + len(lanes)] = lanes
-
 
 class FloatSource:
     """A float tensor with agreed exponents."""
@@ -278,9 +259,8 @@ class FloatSource:
     def __init__(
         self,
         summand: Summand,
-        chunks: TensorChunks,
         exponents: NDArray[np.int32],
-        quantizer: Quantizer,
+        values_per_packet: int,
         *,
         num_workers: int,
         withheld: NDArray[np.bool_] | None = None,
@@ -288,8 +268,8 @@ class FloatSource:
         flat = summand.flat
         self.tensor_id = summand.tensor_id
         self.num_elements = len(flat)
-        self.num_chunks = chunks.num_chunks
-        shape = (self.num_chunks, quantizer.values_per_packet)
+        self.num_chunks = -(-len(flat) // values_per_packet)
+        shape = (self.num_chunks, values_per_packet)
         self.output: NDArray[Any] = summand.empty(shape, flat.dtype)
         if summand.retains or flat.dtype.itemsize != 4:
             self.results: Lanes = summand.empty(shape, ">i4")
@@ -302,29 +282,21 @@ class FloatSource:
         self.withheld = withheld
         self._flat = flat
         self._retains = summand.retains
-        self._chunks = chunks
-        self._quantizer = quantizer
         self._is_mean = summand.is_mean
-        self._forward, self._backward = scales(exponents, num_workers, flat.dtype)
+        self._forward, self._backward, self._biased = scales(exponents, num_workers, flat.dtype)
         if withheld is not None:
             self._forward[withheld] = 0  # these values would not fit; zeros are not sent either
-        self._biased = np.clip(exponents + EXPONENT_BIAS, 0, 255).astype(np.uint8)
 
     @staticmethod
     def nonfinite_ranges(
         exponents: NDArray[np.int32], values_per_packet: int, num_elements: int
     ) -> list[tuple[int, int]]:
         """Return the element ranges of the chunks that are not finite on some worker."""
+        if np.maximum.reduce(exponents) != NONFINITE_EXPONENT:
+            return []
         places = np.flatnonzero(exponents == NONFINITE_EXPONENT)
         starts = (places * values_per_packet).tolist()
         return [(start, min(start + values_per_packet, num_elements)) for start in starts]
-
-    def fill(self, first: int, lanes: Lanes) -> None:
-        """Quantise the chunks into lanes."""
-        for offset, chunks in self._chunks.block(first, first + len(lanes)):
-            place = first + offset
-            scale = self._forward[place : place + len(chunks)]
-            self._quantizer.quantize(chunks, scale, lanes[offset : offset + len(chunks)])
 
     def wire_values(self) -> WireValues:
         """Return the tensor, its factors and its sums."""
@@ -343,18 +315,3 @@ class FloatSource:
         """Have the sums in these lanes, which must not lie where the output goes."""
         self.contributors[...] = contributors
         self.results = lanes
-
-    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
-        """Dequantise final sums."""
-        for offset in range(0, len(lanes), BLOCK_CHUNKS):
-            block = lanes[offset : offset + BLOCK_CHUNKS]
-            self._dequantize(first + offset, first + offset + len(block), block)
-
-    def _dequantize(self, start: int, stop: int, lanes: Lanes) -> None:
-        divisors = None
-        if self._is_mean:
-            divisors = self.contributors[start:stop, None].astype(self._backward.dtype)
-        # The I/O thread ignores overflow: it is to give infinity.
-        self._quantizer.dequantize(
-            lanes, self._backward[start:stop], divisors, self.output[start:stop]
-        )

@@ -29,7 +29,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native.library import FloatFormatStruct, LimbsStruct, library
+from ..native.library import FloatFormatStruct, LimbsStruct, address, library
 
 RANGE_LANES: Final = 3
 """Lanes that describe a group: high, -low, and 1 where some value is not finite."""
@@ -90,5 +90,5 @@ def group_ranges(groups: NDArray[np.floating[Any]]) -> NDArray[np.int32]:
     rows = np.ascontiguousarray(groups)
     ranges = np.empty((count, RANGE_LANES), np.int32)
     form = ctypes.byref(FORMAT_STRUCTS[rows.dtype.name])
-    library.limbs_ranges(rows.ctypes.data, form, values, count, ranges.ctypes.data)
+    library.limbs_ranges(address(rows), form, values, count, address(ranges))
     return ranges

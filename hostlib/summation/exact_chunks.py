@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native.library import ExactStruct, LimbGroupStruct, library
+from ..native.library import ExactStruct, LimbGroupStruct, address, library
 from ..slots.wire import VALUES_PER_PACKET_WIDE
 from ..tracing.transfer_times import TransferTimes
 from .chunks import (
@@ -56,17 +56,17 @@ class ExactLayout:
         self.groups: NDArray[Any] = np.empty(num_groups, _GROUP)
         """`limb_group_t` of exact.h, in a row."""
         self.dtype = dtype
-        address = None
+        agreed_at = None
         if ranges is not None:
             agreed = np.ascontiguousarray(ranges.reshape(num_groups, RANGE_LANES), np.int32)
-            address = agreed.ctypes.data
+            agreed_at = address(agreed)
         self.num_chunks: int = library.exact_layout(
-            address,
+            agreed_at,
             ctypes.byref(full_limbs(dtype, num_workers)),
             num_values,
             GROUP_VALUES,
             values_per_packet,
-            self.groups.ctypes.data,
+            address(self.groups),
         )
         self._num_values = num_values
 
@@ -138,19 +138,18 @@ class ExactSource:
         self.times = TransferTimes()
         self.withheld = None if withheld is None else layout.spread(withheld)
         self._flat = flat
-        self._layout = layout
-        self._num_taken = 0
+        self._layout = layout  # its groups must stay
         self._native = ExactStruct(
-            groups=layout.groups.ctypes.data,
+            groups=address(layout.groups),
             num_groups=len(layout.groups),
             numbers_per_group=GROUP_VALUES,
             num_numbers=len(flat),
             lanes_per_chunk=values_per_packet,
             dtype=FORMAT_STRUCTS[layout.dtype],
             round_to=FORMAT_STRUCTS[round_to],
-            numbers=flat.ctypes.data,
-            sums=self.output.ctypes.data,
-            contributors=self.contributors.ctypes.data,
+            numbers=address(flat),
+            sums=address(self.output),
+            contributors=address(self.contributors),
             is_mean=summand.is_mean,
         )
 
@@ -159,11 +158,6 @@ class ExactSource:
         """Element range that some worker's values are not finite in, as far as results show."""
         span = self._native.specials
         return [(span.first, span.end)] if span.end else []
-
-    def fill(self, first: int, lanes: NDArray[np.int32]) -> None:
-        """Split the values of the chunks into limbs, in native order."""
-        end = first + len(lanes)
-        library.exact_fill_rows(ctypes.byref(self._native), first, end, lanes.ctypes.data)
 
     def wire_values(self) -> WireValues:
         """Return the tensor, and where the sums of limbs go."""
@@ -175,14 +169,3 @@ class ExactSource:
         """Have the sums in these lanes."""
         self.contributors[...] = contributors
         self.results = lanes
-
-    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
-        """Round the sums of final lanes, in any order of the chunks."""
-        end = first + len(lanes)
-        if self._layout.is_spread:
-            self._num_taken += len(lanes)  # parts may cut a value: wait for all
-            if self._num_taken < self.num_chunks:
-                return
-            first, end = 0, self.num_chunks
-        kept = self.results.ctypes.data
-        library.exact_round(ctypes.byref(self._native), first, end, kept, False)

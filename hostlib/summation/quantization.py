@@ -35,7 +35,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..native.library import library
+from ..native.library import address, library
 
 NONFINITE_EXPONENT: Final = 1 << 30
 """Exponent lane of a chunk that holds NaN or infinity; larger than any real exponent."""
@@ -68,86 +68,28 @@ def chunk_exponents(chunks: Floats) -> NDArray[np.int32]:
     count, values = chunks.shape
     exponents = np.empty(count, np.int32)
     rows = np.ascontiguousarray(chunks)
-    describe = _EXPONENTS[rows.dtype]
-    describe(rows.ctypes.data, values, count, exponents.ctypes.data)
+    _EXPONENTS[rows.dtype](address(rows), values, count, address(exponents))
     return exponents
-
-
-def scale_shifts(
-    exponents: NDArray[np.int32], num_workers: int, dtype: DTypeLike
-) -> NDArray[np.int32]:
-    """Return the shift s of each chunk from the agreed exponents; rows not finite get s = 0."""
-    limit = 126
-    if np.dtype(dtype) == np.float64:
-        limit = 1022
-    headroom = LANE_BITS - (num_workers - 1).bit_length()
-    shifts = np.minimum(headroom - exponents, limit)
-    return np.where(exponents == NONFINITE_EXPONENT, 0, shifts).astype(np.int32)
 
 
 def scales(
     exponents: NDArray[np.int32], num_workers: int, dtype: DTypeLike
-) -> tuple[Floats, Floats]:
-    """Return (2^s, 2^-s) per chunk, each (count, 1) in the compute dtype.
+) -> tuple[Floats, Floats, NDArray[np.uint8]]:
+    """Return 2^s, 2^-s and the header's exponent field of each chunk, from the agreed exponents.
 
-    For chunks that are not finite the pair is (0, NaN): workers send zeros and all get NaN.
+    The factors are in the compute dtype. For chunks that are not finite they are 0 and NaN: workers
+    send zeros, and all get NaN.
     """
-    one = np.ones((), compute_dtype(dtype))
-    shifts = scale_shifts(exponents, num_workers, dtype)
-    forward = np.ldexp(one, shifts)
-    backward = np.ldexp(one, -shifts)
-    nonfinite = exponents == NONFINITE_EXPONENT
-    forward[nonfinite] = 0
-    backward[nonfinite] = np.nan
-    return forward[:, None], backward[:, None]
+    count, compute = len(exponents), compute_dtype(dtype)
+    forward, backward = np.empty(count, compute), np.empty(count, compute)
+    biased = np.empty(count, np.uint8)
+    fill = library.float64_factors if compute.itemsize == 8 else library.float32_factors
+    headroom = LANE_BITS - (num_workers - 1).bit_length()
+    fill(address(exponents), count, headroom, address(forward), address(backward), address(biased))
+    return forward, backward, biased
 
 
 def error_bound(exponent: int, num_workers: int, dtype: DTypeLike) -> float:
     """Return the largest error of a summed element before the result is rounded to its dtype."""
-    shift = scale_shifts(np.array([exponent], np.int32), num_workers, dtype)[0]
-    return float(np.ldexp(float(num_workers), -int(shift) - 1))
-
-
-class Quantizer:
-    """Quantises and dequantises blocks of chunks, with scratch rows so that nothing is allocated.
-
-    `rows` is the largest block, in chunks. Lanes are big-endian int32, as on the wire.
-    """
-
-    def __init__(self, rows: int, values_per_packet: int, dtype: DTypeLike) -> None:
-        self.values_per_packet = values_per_packet
-        self._floats: Floats = np.empty((rows, values_per_packet), compute_dtype(dtype))
-
-    def quantize(self, chunks: Floats, scale: Floats, lanes: NDArray[np.int32]) -> None:
-        """Write rint(chunks * scale) to `lanes`; rows with scale 0 become zeros.
-
-        Shapes: chunks and lanes (count, values), scale (count, 1).
-        """
-        count = len(chunks)
-        floats = self._floats[:count]
-        if np.count_nonzero(scale) == count:
-            np.multiply(chunks, scale, out=floats)
-        else:
-            with np.errstate(invalid="ignore"):
-                np.multiply(chunks, scale, out=floats)
-            floats[scale[:, 0] == 0] = 0
-        np.rint(floats, out=floats)
-        np.copyto(lanes, floats, casting="unsafe")
-
-    def dequantize(
-        self, lanes: NDArray[np.int32], scale: Floats, divisors: Floats | None, out: Floats
-    ) -> None:
-        """Write lanes * scale, divided first by `divisors` (count, 1) if given, to `out`.
-
-        `out` may share its memory with `lanes`. Overflow gives infinity: the caller tells numpy to
-        ignore it (np.errstate), once for many blocks.
-        """
-        floats = self._floats[: len(lanes)]
-        np.copyto(floats, lanes, casting="unsafe")
-        if divisors is not None:
-            np.divide(floats, divisors, out=floats)
-        if out.dtype == floats.dtype:
-            np.multiply(floats, scale, out=out)
-        else:
-            np.multiply(floats, scale, out=floats)
-            np.copyto(out, floats, casting="same_kind")
+    _, backward, _ = scales(np.array([exponent], np.int32), num_workers, dtype)
+    return num_workers * float(backward[0]) / 2

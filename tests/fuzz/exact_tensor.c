@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "quantization.h"
 #include "random.h"
 
 #define MOST_NUMBERS 200u
@@ -59,7 +58,9 @@ exact_t *exact_part(const exact_t *layout, uint32_t num_chunks, const uint16_t *
   exact->numbers = numbers;
   exact->sums = calloc(1, bytes);
   exact->contributors = contributors;
-  exact_fill_rows(exact, 0, num_chunks, (uint8_t *)lanes);
+  for (uint32_t chunk = 0; chunk < num_chunks; chunk++) {
+    exact_fill(exact, chunk, (uint8_t *)(lanes + (size_t)chunk * layout->lanes_per_chunk), NATIVE_ORDER);
+  }
   for (size_t i = 0; i < num_lanes; i++) expected[i] += lanes[i];
   free(lanes);
   return exact;
@@ -76,7 +77,7 @@ bool exact_is_right(const exact_t *exact, uint32_t num_chunks, int32_t *lanes) {
   size_t bytes = (size_t)exact->num_numbers * exact->dtype.bytes;
   exact_t again = *exact;
   again.sums = malloc(bytes);
-  exact_round(&again, 0, num_chunks, (uint8_t *)lanes, false);
+  exact_round(&again, 0, num_chunks, (uint8_t *)lanes, NATIVE_ORDER);
   bool is_right = memcmp(again.sums, exact->sums, bytes) == 0;
   free(again.sums);
   return is_right;

@@ -16,7 +16,9 @@ from softswitch_job import running_job
 from switchfold.hostlib.errors import SaturationError
 from switchfold.hostlib.options import ReduceOperation
 from switchfold.hostlib.slots.wire import VALUES_PER_PACKET_NARROW, Operation
-from switchfold.hostlib.summation.quantization import Quantizer, chunk_exponents, scales
+from switchfold.hostlib.summation.chunks import FloatSource, Summand
+from switchfold.hostlib.summation.native_source import NativeSource
+from switchfold.hostlib.summation.quantization import chunk_exponents
 
 VALUES = VALUES_PER_PACKET_NARROW
 WORKERS = 3
@@ -52,25 +54,25 @@ def host_allreduce(
             for reduction in reductions
         ]
     exponents = group.reduce(Operation.AGGREGATE_MAX, [chunk_exponents(rows) for rows in padded])
-    quantizer = Quantizer(count, VALUES, arrays[0].dtype)
-    quantized: list[NDArray[np.int32]] = []
-    backward: NDArray[Any] = np.empty(0)
-    for rows, agreed in zip(padded, exponents, strict=True):
-        forward, backward = scales(agreed.values, WORKERS, rows.dtype)
-        own = np.empty((count, VALUES), np.int32)
-        quantizer.quantize(rows, forward, own)
-        quantized.append(own.reshape(-1))
-    divisors = None
-    if operation == "mean":
-        divisors = np.full((count, 1), WORKERS, backward.dtype)
+    sources = [
+        FloatSource(
+            Summand(tensor_id=1, flat=rows.reshape(-1), is_mean=operation == "mean", retains=True),
+            agreed.values,
+            VALUES,
+            num_workers=WORKERS,
+        )
+        for rows, agreed in zip(padded, exponents, strict=True)
+    ]
+    quantized = [np.empty((count, VALUES), np.int32) for _ in sources]
+    for source, own in zip(sources, quantized, strict=True):
+        NativeSource(source).fill(0, own)
+    sums = group.reduce(Operation.AGGREGATE_ADD, [own.reshape(-1) for own in quantized])
     outputs: list[NDArray[Any] | None] = []
-    for reduction in group.reduce(Operation.AGGREGATE_ADD, quantized):
+    for source, reduction in zip(sources, sums, strict=True):
         assert not reduction.has_saturated
-        out = np.empty((count, VALUES), arrays[0].dtype)
-        sums = reduction.values.reshape(count, VALUES)
-        with np.errstate(over="ignore", under="ignore"):  # as the I/O thread does
-            quantizer.dequantize(sums, backward, divisors, out)
-        outputs.append(out.reshape(-1)[: arrays[0].size])
+        source.contributors[...] = WORKERS
+        NativeSource(source).take(0, reduction.values.reshape(count, VALUES))
+        outputs.append(source.output.reshape(-1)[: arrays[0].size])
     return outputs
 
 

@@ -136,6 +136,10 @@ class FakeWorker:
 
     async def send(self, **message: Any) -> None:
         """Send a message; raises InvalidStateError where the stream has ended."""
+        await self.send_bytes(pb.WorkerMessage(**message).SerializeToString())
+
+    async def send_bytes(self, data: bytes) -> None:
+        """Send what may be no message, as `send` does."""
         call: Any = self._call
         async with self._writing:  # two writes at a time are an error in gRPC
             if not call.done():
@@ -144,9 +148,7 @@ class FakeWorker:
                 raise asyncio.InvalidStateError("the stream has ended")
             try:
                 # Not `write`: while a stream ends, it replaces the status by an error.
-                await call._cython_call.send_serialized_message(
-                    pb.WorkerMessage(**message).SerializeToString()
-                )
+                await call._cython_call.send_serialized_message(data)
             except grpc.aio.InternalError as exc:
                 raise asyncio.InvalidStateError("the stream has ended") from exc
 

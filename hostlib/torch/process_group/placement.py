@@ -57,7 +57,7 @@ def check_alike(place: str, tensors: Sequence[torch.Tensor]) -> None:
     """
     if not tensors:
         raise CollectiveInputError(f"{place}: the list of tensors is empty; pass at least one")
-    for what in ("device", "dtype", "layout"):
+    for what in ("device", "dtype", "layout") if len(tensors) > 1 else ():
         kinds = list(dict.fromkeys(str(getattr(tensor, what)) for tensor in tensors))
         if len(kinds) > 1:
             raise CollectiveInputError(

@@ -37,6 +37,16 @@ class SharedName:
     reason: str
 
 
+@dataclass(frozen=True)
+class Names:
+    """What a module defines."""
+
+    classes: list[str]
+    """Public classes, nested ones too."""
+    aliases: list[str]
+    """Type aliases."""
+
+
 SHARED = (
     SharedName(
         "CompilerNotFoundError",
@@ -96,15 +106,20 @@ def alias_names(tree: ast.Module) -> list[str]:
     return names
 
 
-def repeated_names(sources: Mapping[str, str]) -> dict[str, list[str]]:
+def read_names(source: str) -> Names:
+    """Return the names that a module's source defines."""
+    tree = ast.parse(source)
+    return Names(class_names(tree), alias_names(tree))
+
+
+def repeated_names(modules: Mapping[str, Names]) -> dict[str, list[str]]:
     """Return class names that are defined more than once, with all modules that define them."""
     classes: defaultdict[str, list[str]] = defaultdict(list)
     aliases: defaultdict[str, list[str]] = defaultdict(list)
-    for path, source in sources.items():
-        tree = ast.parse(source, path)
-        for name in class_names(tree):
+    for path, names in modules.items():
+        for name in names.classes:
             classes[name].append(path)
-        for name in alias_names(tree):
+        for name in names.aliases:
             aliases[name].append(path)
     found = {name: sorted(paths + aliases[name]) for name, paths in classes.items()}
     return {name: paths for name, paths in found.items() if len(paths) > 1}
@@ -120,25 +135,26 @@ def problems(repeated: Mapping[str, list[str]], shared: Iterable[SharedName]) ->
     ]
 
 
-def read_sources() -> dict[str, str]:
-    """Return the sources of all modules by path, without generated ones."""
+@pytest.fixture(scope="module")
+def modules() -> dict[str, Names]:
+    """What all modules define by path, without generated ones."""
     return {
-        str(path.relative_to(ROOT)): path.read_text("utf-8")
+        str(path.relative_to(ROOT)): read_names(path.read_text("utf-8"))
         for part in PARTS
         for path in sorted((ROOT / part).rglob("*.py"))
         if not path.name.endswith(GENERATED)
     }
 
 
-def test_every_part_has_classes() -> None:
-    sources = read_sources()
+def test_every_part_has_classes(modules: dict[str, Names]) -> None:
     for part in PARTS:
-        trees = (ast.parse(text) for path, text in sources.items() if path.startswith(f"{part}/"))
-        assert any(class_names(tree) for tree in trees), part
+        assert any(
+            names.classes for path, names in modules.items() if path.startswith(f"{part}/")
+        ), part
 
 
-def test_class_names_have_one_meaning() -> None:
-    found = problems(repeated_names(read_sources()), SHARED)
+def test_class_names_have_one_meaning(modules: dict[str, Names]) -> None:
+    found = problems(repeated_names(modules), SHARED)
     assert not found, "\n".join(found)
 
 
@@ -162,7 +178,8 @@ def test_shared_names_are_sorted_and_have_a_reason() -> None:
     ],
 )
 def test_repeated_names_are_found(first: str, second: str, found: dict[str, list[str]]) -> None:
-    assert repeated_names({"a.py": first, "b.py": second}) == found
+    modules = {"a.py": read_names(first), "b.py": read_names(second)}
+    assert repeated_names(modules) == found
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from switchfold.controller.config import ControllerConfig
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.slots import wire
-from switchfold.hostlib.summation.quantization import scale_shifts
+from switchfold.hostlib.summation.quantization import scales
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -163,7 +163,7 @@ def test_example_is_a_contribution_that_follows_the_rules() -> None:
     length = int(header["range_end"] - header["range_start"])
     assert not values[length:].any()
     exponent = np.array([int(header["exponent"]) - wire.EXPONENT_BIAS], np.int32)
-    shift = int(scale_shifts(exponent, 4, np.float32)[0])
+    shift = int(np.log2(scales(exponent, 4, np.float32)[0][0]))
     assert [float(np.ldexp(float(v), -shift)) for v in values[:length]] == [
         2.0**-30,
         -(2.0**-30),

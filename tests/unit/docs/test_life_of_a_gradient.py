@@ -507,7 +507,8 @@ def test_sizes_are_the_codes() -> None:
     last = ELEMENTS - VALUES * (chunks.num_chunks - 1)
     size = wire.datagram_bytes(VALUES)
     udp = size + wire.UDP_BYTES
-    sum_shift = int(quantization.scale_shifts(np.array([2], np.int32), WORKERS, np.float32)[0])
+    forward, _, _ = quantization.scales(np.array([2], np.int32), WORKERS, np.float32)
+    sum_shift = int(np.log2(forward[0]))
     most = exact_chunks.SMALL_LANES // exact.full_lanes("float32", WORKERS)
     assert exact_chunks.is_small(most, "float32", WORKERS, None)
     assert not exact_chunks.is_small(most + 1, "float32", WORKERS, None)

@@ -7,6 +7,7 @@ import math
 import threading
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from switchfold.hostlib.summation.exact_chunks import (
     ExactSource,
     range_source,
 )
+from switchfold.hostlib.summation.native_source import NativeSource
 from switchfold.hostlib.summation.quantization import ZERO_EXPONENT
 
 CARRIERS = {name: "float32" if name == "bfloat16" else name for name in FORMATS}
@@ -60,12 +62,15 @@ def add_up(
     sums = np.zeros((layout.num_chunks, VALUES), np.int64)
     for source in sources:
         lanes = np.full(sums.shape, -1, np.int32)
-        source.fill(0, lanes)
+        NativeSource(source).fill(0, lanes)
         sums += lanes
     assert np.abs(sums).max() < 1 << 31  # no lane saturates
     source, results = sources[0], sums.astype(np.int32)
     source.keep(results, np.full(layout.num_chunks, count, np.uint16))
-    source.take(0, results)
+    native, cut = NativeSource(source), layout.num_chunks // 2
+    native.take(cut, results[cut:])  # in any order, even where this cuts a value
+    if cut:
+        native.take(0, results[:cut])
     return source.output
 
 
@@ -92,28 +97,49 @@ def assert_exact(columns: list[list[float]], name: str) -> None:
                     assert value == math.fsum(row)
 
 
-@st.composite
-def numbers(draw: st.DrawFn, name: str) -> float:
-    """Numbers of a format of any magnitude: denormals, powers of two, neighbours of these."""
+@cache
+def top_bits(name: str) -> st.SearchStrategy[int]:
     form = FORMATS[name]
-    top = draw(
+    return (
         st.integers(form.lowest_bit, form.high - 1)
         | st.integers(form.lowest_bit, form.lowest_bit + form.significand_bits)
         | st.integers(-2, 2)
         | st.integers(form.high - 2, form.high - 1)
     )
+
+
+@cache
+def fractions(bits: int) -> st.SearchStrategy[int]:
+    """Numbers of so many bits."""
+    largest = (1 << bits) - 1
+    return st.integers(0, largest) | st.sampled_from([0, largest])
+
+
+FACTORS = st.sampled_from([1.0, 1.0, 0.0, -1.0, -1.0, -0.0])
+
+
+@st.composite
+def numbers(draw: st.DrawFn, name: str) -> float:
+    """Numbers of a format of any magnitude: denormals, powers of two, neighbours of these."""
+    form = FORMATS[name]
+    top = draw(top_bits(name))
     bits = top - max(top + 1 - form.significand_bits, form.lowest_bit) + 1
-    fraction = draw(st.integers(0, (1 << bits - 1) - 1) | st.sampled_from([0, (1 << bits - 1) - 1]))
-    value = math.ldexp((1 << bits - 1) + fraction, top - bits + 1)
-    return draw(st.sampled_from([1.0, -1.0])) * draw(st.sampled_from([value, value, 0.0]))
+    value = math.ldexp((1 << bits - 1) + draw(fractions(bits - 1)), top - bits + 1)
+    return value * draw(FACTORS)
+
+
+@cache
+def columns_of(name: str) -> st.SearchStrategy[list[list[float]]]:
+    """Three values for each of 1 to 32 workers."""
+    column = st.lists(numbers(name), min_size=3, max_size=3)
+    return st.lists(column, min_size=1, max_size=32)
 
 
 @st.composite
 def tensors(draw: st.DrawFn) -> tuple[str, list[list[float]]]:
     """Tensors of 3 values for 1 to 32 workers, some of which cancel each other."""
     name = draw(st.sampled_from(NAMES))
-    column = st.lists(numbers(name), min_size=3, max_size=3)
-    columns = draw(st.lists(column, min_size=1, max_size=32))
+    columns = draw(columns_of(name))
     if len(columns) > 1 and draw(st.booleans()):
         columns[-1] = [-value for value in columns[0]]
     return name, columns
@@ -232,7 +258,7 @@ def test_groups_of_a_tensor_have_limbs_of_their_own(dtype: str, is_mean: bool) -
         array[-100:] = 0
         source = range_source(1, array, values)
         lanes = np.empty((source.num_chunks, values), np.int32)
-        source.fill(0, lanes)
+        NativeSource(source).fill(0, lanes)
         rows.append(lanes.reshape(-1)[: source.num_elements])
     ranges = np.max(rows, axis=0)
     layout = ExactLayout(size, values, dtype=dtype, num_workers=3, ranges=ranges)
@@ -247,15 +273,16 @@ def test_groups_of_a_tensor_have_limbs_of_their_own(dtype: str, is_mean: bool) -
     sums = np.zeros((layout.num_chunks, values), np.int32)
     cuts = [0, 1, 8, 9, layout.num_chunks]
     parts = list(itertools.pairwise(cuts))
-    for source in sources:
+    for native in map(NativeSource, sources):
         for first, end in parts:
             lanes = np.full((end - first, values), -1, np.int32)
-            source.fill(first, lanes)
+            native.fill(first, lanes)
             sums[first:end] += lanes
     source = sources[1]
     source.keep(sums, np.full(layout.num_chunks, 3, np.uint16))
+    native = NativeSource(source)
     for first, end in reversed(parts):
-        source.take(first, sums[first:end])
+        native.take(first, sums[first:end])
     expected = exact_sum(arrays, is_mean=is_mean)
     assert source.output.tobytes() == expected.tobytes()
     assert source.nonfinite_ranges == []
@@ -285,11 +312,11 @@ def test_elements_of_infinities_are_told(is_small: bool) -> None:
     sums = np.zeros((layout.num_chunks, 352), np.int32)
     for source in sources:
         lanes = np.empty_like(sums)
-        source.fill(0, lanes)
+        NativeSource(source).fill(0, lanes)
         sums += lanes
     source = sources[0]
     source.keep(sums, np.full(layout.num_chunks, 2, np.uint16))
-    source.take(0, sums)
+    NativeSource(source).take(0, sums)
     assert source.nonfinite_ranges == [(106, 203)]
 
 

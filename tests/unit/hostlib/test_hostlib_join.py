@@ -136,7 +136,8 @@ def test_join_waits_for_an_earlier_process_to_be_given_up(start: Start) -> None:
     assert time.monotonic() - began_s >= 0.6
 
 
-def test_join_without_controller() -> None:
+def test_join_without_controller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controller_link, "CONNECT_TIMEOUT_S", 0.5)  # it always expires
     with pytest.raises(errors.ControllerUnreachableError, match="no controller answers"):
         join("127.0.0.1:1")
 

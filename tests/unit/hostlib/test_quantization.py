@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from switchfold.hostlib.summation.chunks import FloatSource, Summand
+from switchfold.hostlib.summation.native_source import NativeSource
 from switchfold.hostlib.summation.quantization import (
     LANE_BITS,
     NONFINITE_EXPONENT,
     ZERO_EXPONENT,
-    Quantizer,
     chunk_exponents,
     error_bound,
-    scales,
 )
 
 DTYPES = [np.float16, np.float32, np.float64]
@@ -29,20 +29,25 @@ def reduce_all(
     """Reduce as workers and switch do together; return (result, exponents, integer sums)."""
     dtype, shape = tensors[0].dtype, tensors[0].shape
     agreed = np.max([chunk_exponents(t) for t in tensors], axis=0)
-    forward, backward = scales(agreed, len(tensors), dtype)
-    quantizer = Quantizer(shape[0], shape[1], dtype)
     sums = np.zeros(shape, np.int64)
-    for tensor in tensors:
-        lanes = np.empty(shape, ">i4")
-        quantizer.quantize(tensor, forward, lanes)
-        sums += lanes
+    sources = [
+        FloatSource(
+            Summand(tensor_id=1, flat=tensor.reshape(-1), is_mean=is_mean, retains=True),
+            agreed,
+            shape[1],
+            num_workers=len(tensors),
+        )
+        for tensor in tensors
+    ]
+    for source in sources:
+        rows = np.empty(shape, np.int32)
+        NativeSource(source).fill(0, rows)
+        sums += rows
     assert (np.abs(sums) <= 1 << LANE_BITS).all()
-    result = np.empty(shape, dtype)
-    divisors = None
-    if is_mean:
-        divisors = np.full((shape[0], 1), len(tensors), forward.dtype)
-    with np.errstate(over="ignore", under="ignore"):  # as the I/O thread does
-        quantizer.dequantize(sums.astype(">i4"), backward, divisors, result)
+    sources[0].contributors[...] = len(tensors)
+    NativeSource(sources[0]).take(0, sums.astype(np.int32))
+    result = sources[0].output
+    assert result.dtype == dtype
     return result, agreed, sums
 
 

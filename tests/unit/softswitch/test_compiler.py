@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finding a C compiler, the cache, failures of the compiler."""
 
+import shutil
 import stat
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from switchfold.softswitch.compilation import compiler
 from switchfold.softswitch.compilation.compiler import (
+    CompiledProgram,
     compile_program,
     default_cache_dir,
     find_compiler,
@@ -24,6 +26,12 @@ def fake_compiler(directory: Path, name: str, script: str) -> None:
     path = directory / name
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> CompiledProgram:
+    """The program, compiled with the usual flags: the only one in its cache."""
+    return compile_program(PROGRAM, cache_dir=tmp_path_factory.mktemp("cache"))
 
 
 def test_no_compiler_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,21 +61,22 @@ def test_failing_compiler_is_reported(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_second_compilation_comes_from_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    first: CompiledProgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = compile_program(PROGRAM, cache_dir=tmp_path)
+    cache = first.library.parent
 
     def never(*_arguments: object, **_options: object) -> None:
         raise AssertionError("compiled again")
 
     monkeypatch.setattr(subprocess, "run", never)
     monkeypatch.setattr("switchfold.softswitch.generator.generate", never)
-    second = compile_program(PROGRAM, cache_dir=tmp_path)
+    second = compile_program(PROGRAM, cache_dir=cache)
     assert second.library == first.library
-    assert [item.name for item in tmp_path.iterdir()] == [first.library.name]
+    assert [item.name for item in cache.iterdir()] == [first.library.name]
 
 
-def test_flags_are_part_of_the_cache_key(tmp_path: Path) -> None:
+def test_flags_are_part_of_the_cache_key(first: CompiledProgram, tmp_path: Path) -> None:
+    shutil.copy(first.library, tmp_path)
     plain = compile_program(PROGRAM, cache_dir=tmp_path)
     debug = compile_program(PROGRAM, cache_dir=tmp_path, cflags=("-O1", "-Werror"))
     assert plain.library != debug.library

@@ -13,7 +13,7 @@ import pytest
 
 from switchfold.hostlib.torch.errors import GroupJoinError
 from time_bound import wait_until
-from torch_ranks import load_torch, require_torch, run_ranks
+from torch_ranks import load_torch, require_torch
 
 require_torch()
 NUM_RANKS = 4
@@ -107,33 +107,3 @@ def test_step_after_one_that_took_the_whole_timeout(monkeypatch: pytest.MonkeyPa
         wait_until(lambda: store.check(["switchfold/join/0"]), "the first rank has come")
         assert meetings[1].exchange("join") == ["no controller", ""]
         assert first.result(DEADLINE_S) == ["no controller", ""]
-
-
-def init_but_one(rank: int, store: str) -> str:
-    """Return the error of init_process_group; one rank never calls it."""
-    _, dist = load_torch()
-    if rank == ABSENT_RANK:
-        return "absent"
-    try:
-        dist.init_process_group(
-            "switchfold",
-            init_method=f"file://{store}",
-            rank=rank,
-            world_size=NUM_RANKS,
-            timeout=timedelta(seconds=8),  # a rank that comes later is named, too
-        )
-    except RuntimeError as error:
-        return f"{type(error).__name__}: {error}"
-    return "no error"
-
-
-@pytest.mark.timeout(120)
-def test_rank_that_never_starts_is_named_by_all_others(tmp_path: Any) -> None:
-    said = run_ranks(
-        "test_torch_rendezvous:init_but_one",
-        NUM_RANKS,
-        arguments={"store": str(tmp_path / "store")},
-    )
-    for rank, text in enumerate(said):
-        if rank != ABSENT_RANK:
-            assert text.startswith(f"GroupJoinError: rank {rank}: ranks [{ABSENT_RANK}] did not")

@@ -32,7 +32,7 @@ from p4runtime_fixtures import (
 )
 from test_p4runtime_atomicity import CHANGES, STATE
 
-COUNT = int(os.environ.get("P4RUNTIME_MUTATIONS", "5000"))
+COUNT = int(os.environ.get("P4RUNTIME_MUTATIONS", "2000"))
 SEED = int(os.environ.get("P4RUNTIME_SEED", "1"))
 INTERESTING = [0, 1, 2, 7, 127, 255, 256, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1]
 MAX_GROWTH_KIB = 64 * 1024
