@@ -283,7 +283,7 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     ),
     "socket_transport_new": (c_void_p, c_int, c_int),
     "socket_transport_free": (None, c_void_p),
-    "socket_transport_open": (c_int, c_void_p, c_uint32, POINTER(FramesStruct)),
+    "socket_transport_open": (None, c_void_p, c_uint32, POINTER(FramesStruct)),
     "socket_transport_open_packets": (
         None,
         c_void_p,
