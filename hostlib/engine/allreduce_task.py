@@ -49,7 +49,7 @@ MAX_ELEMENTS = (1 << 32) - 1024
 
 
 def check_tensor(array: NDArray[Any], summation: Summation) -> NDArray[Any]:
-    """Return the array flat, contiguous and in native byte order (a view where possible).
+    """Return the array flat, contiguous, aligned, in native byte order (a view where possible).
 
     Raises EmptyTensorError, TensorTooLargeError or UnsupportedDtypeError.
     """
@@ -77,7 +77,8 @@ def check_tensor(array: NDArray[Any], summation: Summation) -> NDArray[Any]:
             f"{array.size} elements; one allreduce takes {MAX_ELEMENTS}, split the array"
         )
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
-    return np.ascontiguousarray(native).reshape(-1)
+    flat = np.ascontiguousarray(native).reshape(-1)
+    return flat if flat.flags.aligned else flat.copy()
 
 
 def wire_id(number: int, summation: Summation, *, is_exact: bool = False) -> int:

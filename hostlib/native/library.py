@@ -105,6 +105,61 @@ class CongestionStruct(ctypes.Structure):
     )
 
 
+class FloatFormatStruct(ctypes.Structure):
+    """`float_format_t` of limbs.h."""
+
+    _fields_ = (
+        ("bytes", c_uint32),
+        ("unused_bits", c_uint32),
+        ("significand_bits", c_uint32),
+        ("lowest_bit", c_int32),
+        ("high", c_int32),
+    )
+
+
+class LimbsStruct(ctypes.Structure):
+    """`limbs_t` of limbs.h."""
+
+    _fields_ = (("bits", c_uint32), ("count", c_uint32), ("low", c_int32), ("has_specials", c_bool))
+
+
+class SpanStruct(ctypes.Structure):
+    """`span_t` of limb_sums.h."""
+
+    _fields_ = (("first", c_uint32), ("end", c_uint32))
+
+
+class LimbGroupStruct(ctypes.Structure):
+    """`limb_group_t` of exact.h."""
+
+    _fields_ = (
+        ("limbs", LimbsStruct),
+        ("width", c_uint32),
+        ("unit_chunks", c_uint32),
+        ("first_chunk", c_uint64),
+    )
+
+
+class ExactStruct(ctypes.Structure):
+    """`exact_t` of exact.h."""
+
+    _fields_ = (
+        ("groups", c_void_p),
+        ("num_groups", c_uint32),
+        ("numbers_per_group", c_uint32),
+        ("num_numbers", c_uint32),
+        ("lanes_per_chunk", c_uint32),
+        ("dtype", FloatFormatStruct),
+        ("round_to", FloatFormatStruct),
+        ("numbers", c_void_p),
+        ("sums", c_void_p),
+        ("contributors", c_void_p),
+        ("specials", SpanStruct),
+        ("num_taken", c_uint32),
+        ("is_mean", c_bool),
+    )
+
+
 class SourceStruct(ctypes.Structure):
     """`source_t` of source.h."""
 
@@ -123,6 +178,7 @@ class SourceStruct(ctypes.Structure):
         ("withheld", c_void_p),
         ("output", c_void_p),
         ("results", c_void_p),
+        ("exact", c_void_p),
         ("contributors", c_void_p),
         ("is_mean", c_bool),
         ("has_saturated", c_bool),
@@ -275,7 +331,7 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     ),
     "socket_transport_new": (c_void_p, c_int, c_int),
     "socket_transport_free": (None, c_void_p),
-    "socket_transport_open": (c_int, c_void_p, c_uint32, POINTER(FramesStruct)),
+    "socket_transport_open": (None, c_void_p, c_uint32, POINTER(FramesStruct)),
     "socket_transport_open_packets": (
         None,
         c_void_p,
@@ -295,6 +351,23 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     "float16_exponents": (None, c_void_p, c_uint32, c_uint32, c_void_p),
     "float32_exponents": (None, c_void_p, c_uint32, c_uint32, c_void_p),
     "float64_exponents": (None, c_void_p, c_uint32, c_uint32, c_void_p),
+    "limbs_ranges": (
+        None,
+        c_void_p,
+        POINTER(FloatFormatStruct),
+        c_uint32,
+        c_uint32,
+        c_void_p,
+    ),
+    "exact_layout": (
+        c_uint64,
+        c_void_p,
+        POINTER(LimbsStruct),
+        c_uint32,
+        c_uint32,
+        c_uint32,
+        c_void_p,
+    ),
     "float32_factors": (None, c_void_p, c_uint32, c_int32, c_void_p, c_void_p, c_void_p),
     "float64_factors": (None, c_void_p, c_uint32, c_int32, c_void_p, c_void_p, c_void_p),
     "rtt_new": (RttStruct, c_double, c_double, c_double),

@@ -74,7 +74,7 @@ static uint32_t segments_of(uint32_t packet_bytes) {
   return segments < MAX_SEGMENTS ? segments : MAX_SEGMENTS;
 }
 
-int socket_transport_open(socket_transport_t *transport, uint32_t datagram_bytes, const frames_t *frames) {
+void socket_transport_open(socket_transport_t *transport, uint32_t datagram_bytes, const frames_t *frames) {
   int on = 1;
   transport->datagram_bytes = datagram_bytes;
   transport->carried = frames ? FRAMES_IN_DATAGRAMS : DATAGRAMS;
@@ -84,7 +84,6 @@ int socket_transport_open(socket_transport_t *transport, uint32_t datagram_bytes
   bool is_cut = setsockopt(transport->fd, SOL_UDP, UDP_SEGMENT, &size, sizeof size) == 0;
   transport->segments = transport->most_segments = is_cut ? segments_of(packet_bytes) : 1;
   transport->joins = setsockopt(transport->fd, SOL_UDP, UDP_GRO, &on, sizeof on) == 0;
-  return 0;
 }
 
 void socket_transport_open_packets(socket_transport_t *transport, const frames_t *frames, const packet_link_t *link) {

@@ -34,8 +34,7 @@ socket_transport_t *socket_transport_new(int fd, int wake_fd);
 void socket_transport_free(socket_transport_t *);
 
 // Carry datagrams of this size from now on, over UDP; with `frames`, inside frames of one more size, which is copied.
-// Returns 0 or -errno.
-int socket_transport_open(socket_transport_t *, uint32_t datagram_bytes, const frames_t *frames);
+void socket_transport_open(socket_transport_t *, uint32_t datagram_bytes, const frames_t *frames);
 
 // When a packet socket sends super-frames.
 typedef enum {

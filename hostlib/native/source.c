@@ -26,6 +26,7 @@ static void fill(const source_t *source, uint32_t chunk, uint8_t *values, uint32
   memset(end, 0, (size_t)VALUE_BYTES * (values_per_packet - count));
   // A factor of 0 stands for zeros, also where the numbers are not finite.
   switch ((values_t)source->values) {
+  case VALUES_LIMBS: exact_fill(source->exact, chunk, values, order); return;
   case VALUES_READY: memcpy(values, (const uint8_t *)source->data + VALUE_BYTES * first, (size_t)VALUE_BYTES * count); return;
   case VALUES_INT32: int32_to_values((const int32_t *)source->data + first, values, count, order); return;
   case VALUES_FLOAT16:
@@ -48,7 +49,8 @@ static void take(source_t *source, uint32_t chunk, const uint8_t *values, uint32
   uint64_t first = first_of(chunk, values_per_packet);
   uint32_t divisor = source->is_mean ? source->contributors[chunk] : 1;
   switch ((values_t)source->values) {
-  case VALUES_READY: return;
+  case VALUES_READY:
+  case VALUES_LIMBS: return; // once all chunks of a number are there
   case VALUES_INT32: int32_from_values(values, (int32_t *)source->output + first, values_per_packet, order); return;
   case VALUES_FLOAT16:
     float16_from_values(values, (float)divisor, factor32(source->backward, chunk), (uint16_t *)source->output + first,
@@ -86,7 +88,18 @@ void source_fill_rows(const source_t *source, uint32_t first, uint32_t count, in
 }
 
 void source_take_rows(source_t *source, uint32_t first, uint32_t count, const int32_t *rows, uint32_t values_per_packet) {
+  if (source->values == VALUES_LIMBS) {
+    exact_take(source->exact, first, first + count, source->num_chunks, source->results, NATIVE_ORDER);
+    return;
+  }
   for (uint32_t i = 0; i < count; i++) {
     take(source, first + i, (const uint8_t *)(rows + (size_t)i * values_per_packet), values_per_packet, NATIVE_ORDER);
   }
+}
+
+void source_advance(source_t *source, uint32_t num_done) {
+  if (source->values == VALUES_LIMBS && !source->is_abandoned) {
+    exact_round(source->exact, source->num_done, num_done, source->results, NETWORK_ORDER);
+  }
+  source->num_done = num_done;
 }

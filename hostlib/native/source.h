@@ -8,12 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "exact.h"
+
 typedef enum {
   VALUES_INT32,   // int32 numbers as they are
   VALUES_FLOAT16, // the others in blocks: a power-of-two factor per chunk
   VALUES_FLOAT32,
   VALUES_FLOAT64,
   VALUES_READY, // int32 values that the caller prepares, in wire order; results are stored and no more
+  VALUES_LIMBS, // floats that are summed exactly
 } values_t;
 
 // The arrays stay the caller's, who keeps them until the source is finished or abandoned and out of its stream.
@@ -29,8 +32,9 @@ typedef struct source {
   const void *forward, *backward;
   const uint8_t *exponents; // by chunk, for the header; NULL: zeros
   const uint8_t *withheld;  // by chunk: whether this worker does not contribute to it; NULL: it does to all
-  void *output;             // num_chunks * values per packet numbers in the dtype; NULL: for VALUES_READY
+  void *output;             // num_chunks * values per packet numbers in the dtype; NULL: for VALUES_READY, VALUES_LIMBS
   uint8_t *results;         // values of the results as they came, likewise; NULL: not wanted
+  exact_t *exact;           // for VALUES_LIMBS, which have results; `num_values` counts limbs, `data` is not read
   uint16_t *contributors;   // by chunk
   bool is_mean, has_saturated, is_abandoned, is_finished;
   uint32_t num_done; // chunks from the first one on that have their results
@@ -45,8 +49,12 @@ void source_fill(const source_t *, uint32_t chunk, uint8_t *values, uint32_t val
 void source_keep(source_t *, uint32_t chunk, const uint8_t *values, uint16_t contributors, uint32_t values_per_packet);
 
 // The same for rows of values in the machine's order, one for each of `count` chunks: without a packet, and with the
-// contributors that are there. Numbers that are READY stay in Python: no rows of them.
+// contributors that are there. Numbers that are READY stay in Python: no rows of them. Rows of
+// LIMBS to take are those of `results`.
 void source_fill_rows(const source_t *, uint32_t first, uint32_t count, int32_t *rows, uint32_t values_per_packet);
 void source_take_rows(source_t *, uint32_t first, uint32_t count, const int32_t *rows, uint32_t values_per_packet);
+
+// All chunks below `num_done` have their results.
+void source_advance(source_t *, uint32_t num_done);
 
 #endif

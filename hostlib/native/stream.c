@@ -96,10 +96,10 @@ static void drain(stream_t *stream, double now_s) {
   while (stream->oldest) {
     source_t *source = stream->oldest;
     if (stream->base < end_of(source)) {
-      if (stream->base > source->start) source->num_done = (uint32_t)(stream->base - source->start);
+      if (stream->base > source->start) source_advance(source, (uint32_t)(stream->base - source->start));
       return;
     }
-    source->num_done = source->num_chunks;
+    source_advance(source, source->num_chunks);
     if (!source->is_abandoned) source->last_result_s = now_s;
     source->is_finished = stream->has_finished = true;
     stream->oldest = source->next;

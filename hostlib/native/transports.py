@@ -66,7 +66,7 @@ class SocketTransport:
         """Carry datagrams of this size over UDP from now on, inside frames if there are any."""
         self._row_bytes = datagram_bytes
         pointer = None if frames is None else ctypes.byref(frames)
-        self.raise_failure(library.socket_transport_open(self._state, datagram_bytes, pointer))
+        library.socket_transport_open(self._state, datagram_bytes, pointer)
 
     def open_packets(self, frames: FramesStruct, link: PacketLinkStruct) -> None:
         """Carry frames over a packet socket that is bound to the link's interface from now on."""

@@ -47,8 +47,6 @@ class _StreamedTensor:
         source.has_saturated = source.has_saturated or struct.has_saturated
         if struct.is_finished:
             source.times.note_last_result(struct.last_result_s)
-        if self._native.wire.drain is not None and struct.num_done:
-            self._native.wire.drain(struct.num_done)
 
 
 @final

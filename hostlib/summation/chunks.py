@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..native.library import ExactStruct
 from ..tracing.transfer_times import TransferTimes
 from .quantization import (
     NONFINITE_EXPONENT,
@@ -41,6 +42,7 @@ class ValueKind(enum.IntEnum):
     FLOAT64 = 3
     READY = 4
     """`fill` prepares the values; the results stay integers."""
+    LIMBS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +61,11 @@ class WireValues:
     """Shape (num_chunks, values), in the tensor's dtype."""
     results: Lanes | None = None
     """Where results are kept as they came, if they are."""
+    exact: ExactStruct | None = None
+    """The limbs of numbers, for LIMBS."""
     is_mean: bool = False
     fill: Callable[[int, NDArray[np.int32]], None] | None = None
     """For READY: writes the values of the chunks from that one on."""
-    drain: Callable[[int], None] | None = None
-    """Called now and then with how many chunks, from the first, have their results."""
-    take: Callable[[int, NDArray[np.int32]], None] | None = None
-    """For READY: learns that the kept values of the chunks from that one on, which are these, are
-    final."""
 
 
 class ChunkSource(Protocol):

@@ -22,32 +22,27 @@ other integers. The sums of a value's limbs hold the true sum, which is rounded 
 
 from __future__ import annotations
 
+import ctypes
 import functools
-import math
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .quantization import ZERO_EXPONENT
-
-Floats = NDArray[np.floating[Any]]
+from ..native.library import FloatFormatStruct, LimbsStruct, address, library
 
 RANGE_LANES: Final = 3
 """Lanes that describe a group: high, -low, and 1 where some value is not finite."""
-HIGH, MINUS_LOW, NONFINITE = range(RANGE_LANES)
 SPECIAL_LANES: Final = 2
 """Lanes that count +infinity and -infinity."""
-FEW_LIMBS: Final = 4
-"""With more, it pays to look for limbs that are zero in all values."""
-_UPSCALE: Final = {np.dtype(np.float32): 127, np.dtype(np.float64): 1023}
-"""Largest power of two of a dtype."""
 
 
 class FloatFormat(NamedTuple):
-    """Which numbers a result may be."""
+    """Which numbers a result may be, and how they lie in memory: `float_format_t` of limbs.h."""
 
+    num_bytes: int
+    unused_bits: int
+    """The lowest ones of these bytes, which are 0."""
     significand_bits: int
     lowest_bit: int
     """Exponent of the smallest positive number."""
@@ -56,11 +51,16 @@ class FloatFormat(NamedTuple):
 
 
 FORMATS: Final = {
-    "float16": FloatFormat(11, -24, 16),
-    "bfloat16": FloatFormat(8, -133, 128),
-    "float32": FloatFormat(24, -149, 128),
-    "float64": FloatFormat(53, -1074, 1024),
+    "float16": FloatFormat(2, 0, 11, -24, 16),
+    "bfloat16": FloatFormat(4, 16, 8, -133, 128),
+    "float32": FloatFormat(4, 0, 24, -149, 128),
+    "float64": FloatFormat(8, 0, 53, -1074, 1024),
 }
+"""bfloat16 is the upper half of float32."""
+
+
+FORMAT_STRUCTS: Final = {name: FloatFormatStruct(*form) for name, form in FORMATS.items()}
+"""They must not be changed."""
 
 
 def limb_bits(num_workers: int) -> int:
@@ -68,106 +68,27 @@ def limb_bits(num_workers: int) -> int:
     return 31 - (num_workers - 1).bit_length()
 
 
-@dataclass(frozen=True)
-class Limbs:
-    """How the values of one group lie in lanes."""
-
-    bits: int
-    count: int
-    """Limbs of a value, without the lanes that count infinities."""
-    low: int
-    """Exponent of the lowest bit."""
-    has_specials: bool
-
-    @property
-    def lanes(self) -> int:
-        """Lanes of a value."""
-        return self.count + SPECIAL_LANES * self.has_specials
-
-
 @functools.cache
-def full_limbs(name: str, num_workers: int) -> Limbs:
-    """Return limbs that hold every number of a dtype."""
+def full_limbs(name: str, num_workers: int) -> LimbsStruct:
+    """Return limbs that hold every number of a dtype; they must not be changed."""
     form, bits = FORMATS[name], limb_bits(num_workers)
-    return Limbs(bits, -(-(form.high - form.lowest_bit) // bits), form.lowest_bit, True)
+    return LimbsStruct(bits, -(-(form.high - form.lowest_bit) // bits), form.lowest_bit, True)
 
 
-def group_ranges(groups: Floats) -> NDArray[np.int32]:
+def full_lanes(name: str, num_workers: int) -> int:
+    """Return how many lanes a value takes with limbs for every number of a dtype."""
+    return full_limbs(name, num_workers).count + SPECIAL_LANES
+
+
+def group_ranges(groups: NDArray[np.floating[Any]]) -> NDArray[np.int32]:
     """Return what the workers agree on for each row of (count, values): int32 (count, 3).
 
-    Lanes HIGH, MINUS_LOW and NONFINITE; a row without finite values but 0 has ZERO_EXPONENT twice.
+    Lanes high, -low and whether some are not finite; a row without finite values but 0 has
+    ZERO_EXPONENT twice.
     """
-    size = groups.dtype.itemsize
-    fraction_bits = np.finfo(groups.dtype).nmant
-    words = groups.view(f"u{size}")
-    unsigned = words.dtype.type
-    magnitudes = words & unsigned((1 << (8 * size - 1)) - 1)
-    infinite = unsigned(((1 << (8 * size - 1 - fraction_bits)) - 1) << fraction_bits)
-    largest = magnitudes.max(axis=1)
-    nonfinite = largest >= infinite
-    if nonfinite.any():
-        magnitudes[magnitudes >= infinite] = 0
-        largest = magnitudes.max(axis=1)
-    ones = np.bitwise_or.reduce(magnitudes, axis=1) & unsigned((1 << fraction_bits) - 1)
-    magnitudes -= unsigned(1)  # zero becomes the largest number
-    smallest = magnitudes.min(axis=1) + unsigned(1)
-    bias = (1 << (8 * size - 2 - fraction_bits)) - 1
-    # Denormals have the exponent field 0, and the scale of field 1.
-    top = np.maximum((largest >> unsigned(fraction_bits)).astype(np.int64), 1)
-    bottom = np.maximum((smallest >> unsigned(fraction_bits)).astype(np.int64), 1)
-    fraction = ones.astype(np.int64)
-    zeros = np.frexp((fraction & -fraction).astype(np.float64))[1] - 1
-    zeros = np.where(fraction == 0, fraction_bits, zeros)
-    low = bottom - bias - fraction_bits + zeros
-    ranges = np.stack([top - bias + 1, -low, nonfinite], axis=1).astype(np.int32)
-    ranges[largest == 0, :NONFINITE] = ZERO_EXPONENT
+    count, values = groups.shape
+    rows = np.ascontiguousarray(groups)
+    ranges = np.empty((count, RANGE_LANES), np.int32)
+    form = ctypes.byref(FORMAT_STRUCTS[rows.dtype.name])
+    library.limbs_ranges(address(rows), form, values, count, address(ranges))
     return ranges
-
-
-def split(values: Floats, limbs: Limbs, lanes: NDArray[np.int32]) -> None:
-    """Write the limbs of (rows, values) to `lanes` (rows, limbs.lanes * values), limb by limb.
-
-    `values` is used up, and in float32 or float64. No value may leave the range of the limbs.
-    """
-    width = values.shape[1]
-    if limbs.has_specials:
-        _split_specials(values, lanes[:, limbs.count * width :])
-    scaled = np.empty_like(values)
-    highest = limbs.count
-    if limbs.count > FEW_LIMBS:  # most of them are zeros: beyond the largest value, or its bits
-        largest = max(float(values.max()), -float(values.min()))
-        highest = min(highest, max(1, -(-(math.frexp(largest)[1] - limbs.low) // limbs.bits)))
-        lanes[:, : limbs.count * width] = 0
-    for i in range(highest - 1, -1, -1):
-        if limbs.count > FEW_LIMBS and not values.any():
-            break
-        unit = limbs.low + i * limbs.bits
-        _scale_up(values, -unit, scaled)
-        part = lanes[:, i * width : (i + 1) * width]
-        if i:
-            # Towards zero: what is left has the same sign, and is less than the limb's unit.
-            np.trunc(scaled, out=scaled)
-            np.copyto(part, scaled, casting="unsafe")
-            scaled *= np.ldexp(values.dtype.type(1), unit)
-            values -= scaled
-        else:
-            np.copyto(part, scaled, casting="unsafe")
-
-
-def _scale_up(values: Floats, shift: int, out: Floats) -> None:
-    """Multiply by 2^shift, whose bits below the last limb are lost only where they are 0."""
-    one, most = values.dtype.type(1), _UPSCALE[values.dtype]
-    np.multiply(values, np.ldexp(one, min(shift, most)), out=out)
-    if shift > most:
-        out *= np.ldexp(one, shift - most)
-
-
-def _split_specials(values: Floats, lanes: NDArray[np.int32]) -> None:
-    """Count infinities and NaN in lanes of their own, and replace them by 0."""
-    lanes[...] = 0
-    is_special = ~np.isfinite(values)
-    if is_special.any():
-        width = values.shape[1]
-        lanes[:, :width] = is_special & ~(values < 0)
-        lanes[:, width:] = is_special & ~(values > 0)
-        values[is_special] = 0

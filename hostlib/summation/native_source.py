@@ -23,6 +23,7 @@ class NativeSource:
     """The library's structure of a source, and the arrays that must stay while it is in use."""
 
     def __init__(self, source: ChunkSource) -> None:
+        self._source = source  # has more arrays
         self.wire = wire = source.wire_values()
         self._withheld = source.withheld
         self._contributors = source.contributors
@@ -41,6 +42,7 @@ class NativeSource:
             withheld=_address(self._withheld),
             output=_address(wire.output),
             results=_address(wire.results),
+            exact=None if wire.exact is None else ctypes.addressof(wire.exact),
             contributors=_address(self._contributors),
             is_mean=wire.is_mean,
         )
@@ -58,7 +60,5 @@ class NativeSource:
 
         They are in native order, shape (count, values), in memory that is not the results'.
         """
-        if self.wire.take is not None:
-            self.wire.take(first, rows)
         count, values = rows.shape
         library.source_take_rows(ctypes.byref(self.struct), first, count, address(rows), values)

@@ -72,14 +72,14 @@ static void connect_both(int worker_fd, int switch_fd) {
   }
 }
 
-static int open_transport(const job_t *job, socket_transport_t *transport, const frames_t *frames) {
+static void open_transport(const job_t *job, socket_transport_t *transport, const frames_t *frames) {
   if (job->is_packet_socket) {
     bool has_offload_header = job->messages == SUPER_FRAMES;
     const packet_link_t link = {"lo", has_offload_header, has_offload_header ? draw(JOIN_ALWAYS + 1) : JOIN_NEVER};
     socket_transport_open_packets(transport, frames, &link);
-    return 0;
+  } else {
+    socket_transport_open(transport, job->datagram_bytes, job->has_frames ? frames : NULL);
   }
-  return socket_transport_open(transport, job->datagram_bytes, job->has_frames ? frames : NULL);
 }
 
 static void open_worker(job_t *job, uint32_t id, const weather_t *weather) {
@@ -94,7 +94,7 @@ static void open_worker(job_t *job, uint32_t id, const weather_t *weather) {
   frames_t frames = frames_new(&local, &remote, job->datagram_bytes);
   job->frames = frames_new(&remote, &local, job->datagram_bytes);
   port_init(&job->ports[id], switch_fd, job->messages, &job->frames, weather);
-  if (open_transport(job, worker->transport, &frames) < 0) abort();
+  open_transport(job, worker->transport, &frames);
 
   const stream_options_t options = {
       .generation = GENERATION,

@@ -5,18 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exact_tensor.h"
 #include "random.h"
 
 #define MOST_CHUNKS 24u
 #define VALUE_LIMIT (1 << 28) // four workers' sums stay in int32
 
-static const uint32_t number_bytes[] = {
-    [VALUES_INT32] = 4, [VALUES_FLOAT16] = 2, [VALUES_FLOAT32] = 4, [VALUES_FLOAT64] = 8, [VALUES_READY] = 4};
+// Those of `data`.
+static const uint32_t number_bytes[] = {[VALUES_INT32] = 4,   [VALUES_FLOAT16] = 2, [VALUES_FLOAT32] = 4,
+                                        [VALUES_FLOAT64] = 8, [VALUES_READY] = 4,   [VALUES_LIMBS] = 0};
 
 // Arrays have exactly the size that source.h asks for, so that the sanitizer sees what goes beyond.
 static void part_init(tensor_t *tensor, part_t *part, operation_t operation, uint32_t values_per_packet, bool is_first) {
   uint32_t bytes = number_bytes[tensor->kind], slots = tensor->num_chunks * values_per_packet;
   bool is_integer = tensor->kind == VALUES_INT32 || tensor->kind == VALUES_READY;
+  bool is_exact = tensor->kind == VALUES_LIMBS;
+  uint16_t *contributors = malloc(tensor->num_chunks * sizeof(uint16_t));
   part->data = malloc((size_t)tensor->num_values * bytes);
   for (uint32_t i = 0; i < tensor->num_values * bytes; i++) ((uint8_t *)part->data)[i] = (uint8_t)draw(256);
   for (uint32_t i = 0; is_integer && i < tensor->num_values; i++) {
@@ -38,13 +42,14 @@ static void part_init(tensor_t *tensor, part_t *part, operation_t operation, uin
       .values = tensor->kind,
       .num_ready = tensor->kind == VALUES_READY ? 0 : tensor->num_chunks,
       .data = part->data,
-      .forward = is_integer ? NULL : part->factors,
-      .backward = is_integer ? NULL : part->factors,
-      .output = tensor->kind == VALUES_READY ? NULL : calloc(slots, bytes),
-      .results = tensor->kind == VALUES_READY ? calloc(slots, VALUE_BYTES) : NULL,
-      .contributors = malloc(tensor->num_chunks * sizeof(uint16_t)),
+      .forward = is_integer || is_exact ? NULL : part->factors,
+      .backward = is_integer || is_exact ? NULL : part->factors,
+      .output = tensor->kind == VALUES_READY || is_exact ? NULL : calloc(slots, bytes),
+      .results = tensor->kind == VALUES_READY || is_exact ? calloc(slots, VALUE_BYTES) : NULL,
+      .exact = is_exact ? exact_part(&tensor->exact, tensor->num_chunks, contributors, tensor->expected) : NULL,
+      .contributors = contributors,
   };
-  for (uint32_t i = 0; i < tensor->num_chunks; i++) part->source.contributors[i] = UNTOUCHED;
+  for (uint32_t i = 0; i < tensor->num_chunks; i++) contributors[i] = UNTOUCHED;
 }
 
 // Numbers as integers only: others may be too large for the conversion, which is the caller's business.
@@ -59,15 +64,21 @@ static void quieten(tensor_t *tensor, part_t *part) {
 void tensor_init(tensor_t *tensor, operation_t operation, uint64_t start, uint32_t tensor_id, uint32_t num_workers,
                  uint32_t values_per_packet, bool is_verified) {
   uint32_t num_chunks = between(1, MOST_CHUNKS);
+  exact_t exact = {0};
+  values_t kind = draw(2) ? VALUES_INT32 : VALUES_READY;
+  if (is_verified && operation == AGGREGATE_ADD && draw(2)) kind = VALUES_LIMBS;
+  if (!is_verified) kind = (values_t)draw(VALUES_LIMBS + 1);
+  if (kind == VALUES_LIMBS) num_chunks = exact_draw(&exact, values_per_packet, MOST_CHUNKS);
   *tensor = (tensor_t){
       .start = start,
       .tensor_id = tensor_id,
       .num_chunks = num_chunks,
-      .num_values = (num_chunks - 1) * values_per_packet + between(1, values_per_packet),
-      .kind = draw(2) ? VALUES_INT32 : VALUES_READY,
+      .num_values = kind == VALUES_LIMBS ? num_chunks * values_per_packet
+                                         : (num_chunks - 1) * values_per_packet + between(1, values_per_packet),
+      .kind = kind,
+      .exact = exact,
       .expected = calloc((size_t)num_chunks * values_per_packet, sizeof(int32_t)),
   };
-  if (!is_verified) tensor->kind = (values_t)draw(VALUES_READY + 1);
   for (uint32_t i = 0; i < num_workers; i++) {
     part_init(tensor, &tensor->parts[i], operation, values_per_packet, i == 0);
     quieten(tensor, &tensor->parts[i]);
@@ -82,7 +93,9 @@ void tensor_close(tensor_t *tensor, uint32_t num_workers) {
     free(part->source.output);
     free(part->source.results);
     free(part->source.contributors);
+    exact_part_free(part->source.exact);
   }
+  free((void *)tensor->exact.groups);
   free(tensor->expected);
 }
 
@@ -92,7 +105,7 @@ bool tensor_is_right(const tensor_t *tensor, uint32_t worker, uint32_t values_pe
     int32_t got = source->results ? (int32_t)load32(source->results + 4 * (size_t)i) : ((const int32_t *)source->output)[i];
     if (got != tensor->expected[i]) return false;
   }
-  return true;
+  return !source->exact || exact_is_right(source->exact, tensor->num_chunks, tensor->expected);
 }
 
 uint32_t tensor_touched(const tensor_t *tensor, uint32_t worker) {

@@ -23,11 +23,12 @@ typedef struct {
   uint64_t start; // place of its first chunk in the stream
   uint32_t tensor_id, num_chunks, num_values;
   values_t kind;
+  exact_t exact;     // of VALUES_LIMBS: the layout, without numbers
   int32_t *expected; // num_chunks * values per packet
   part_t parts[MOST_WORKERS];
 } tensor_t;
 
-// Draw a tensor. Only the integer kinds have sums that can be verified.
+// Draw a tensor. Only integers and limbs have sums that can be verified.
 void tensor_init(tensor_t *, operation_t, uint64_t start, uint32_t tensor_id, uint32_t num_workers,
                  uint32_t values_per_packet, bool is_verified);
 void tensor_close(tensor_t *, uint32_t num_workers);

@@ -394,7 +394,9 @@ def test_steps_of_the_exact_mode_run_in_this_order(runs: dict[Precision, Run]) -
     section = PAGE.partition("## The exact mode\n")[2].partition("\n\nWithout")[0]
     names = named(section)
     assert len(names) > 8
-    assert_in_order(names, runs["exact"].calls["switchfold-io"])
+    # Calls within the C library are not seen here.
+    in_python = [name for name in names if name[0].endswith(".py")]
+    assert_in_order(in_python, runs["exact"].calls["switchfold-io"])
 
 
 def test_all_workers_get_the_sum(runs: dict[Precision, Run]) -> None:
@@ -437,8 +439,9 @@ def exact_layout_lanes() -> int:
     layout = exact_chunks.ExactLayout(
         ELEMENTS, VALUES, dtype="float32", num_workers=WORKERS, ranges=ranges.reshape(-1)
     )
-    (part,) = layout.parts(0, layout.num_chunks)
-    return part.limbs.lanes
+    (group,) = layout.groups
+    assert not group["limbs"]["has_specials"]
+    return int(group["limbs"]["count"])
 
 
 def test_header_is_that_of_the_packet(runs: dict[Precision, Run]) -> None:
@@ -506,7 +509,7 @@ def test_sizes_are_the_codes() -> None:
     udp = size + wire.UDP_BYTES
     forward, _, _ = quantization.scales(np.array([2], np.int32), WORKERS, np.float32)
     sum_shift = int(np.log2(forward[0]))
-    most = exact_chunks.SMALL_LANES // exact.full_limbs("float32", WORKERS).lanes
+    most = exact_chunks.SMALL_LANES // exact.full_lanes("float32", WORKERS)
     assert exact_chunks.is_small(most, "float32", WORKERS, None)
     assert not exact_chunks.is_small(most + 1, "float32", WORKERS, None)
     listed = "{}, {}, {} and {}".format(*FIRST_ELEMENTS)

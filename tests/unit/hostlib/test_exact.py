@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import itertools
 import math
+import threading
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
@@ -14,49 +16,67 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from exact_oracle import nearest
-from switchfold.hostlib.summation.exact import (
-    FORMATS,
-    Limbs,
-    full_limbs,
-    group_ranges,
-    limb_bits,
-    split,
+from exact_oracle import exact_sum, mixed_tensors, nearest
+from switchfold.hostlib.summation.chunks import Summand
+from switchfold.hostlib.summation.exact import FORMATS, group_ranges, limb_bits
+from switchfold.hostlib.summation.exact_chunks import (
+    GROUP_VALUES,
+    ExactLayout,
+    ExactSource,
+    range_source,
 )
-from switchfold.hostlib.summation.exact_rounding import recombine
+from switchfold.hostlib.summation.native_source import NativeSource
 from switchfold.hostlib.summation.quantization import ZERO_EXPONENT
 
 CARRIERS = {name: "float32" if name == "bfloat16" else name for name in FORMATS}
 """The dtype in which values of a format travel."""
 NAMES = list(FORMATS)
 WORKERS = [1, 2, 3, 4, 5, 8, 17, 32, 200]
+VALUES = 32
+"""Lanes of a chunk: values of many limbs take several."""
+HIGH, MINUS_LOW, NONFINITE = range(3)
+"""Lanes of a range."""
+
+Ranges = NDArray[np.int32]
 
 
-def agreed_limbs(arrays: Sequence[NDArray[Any]]) -> Limbs:
-    """Return the limbs that the ranges of all workers need."""
-    ranges = [group_ranges(array[None]) for array in arrays]
-    high, minus_low, nonfinite = np.max(ranges, axis=0)[0].tolist()
-    bits = limb_bits(len(arrays))
-    if high == ZERO_EXPONENT:
-        return Limbs(bits, 1, 0, bool(nonfinite))
-    return Limbs(bits, max(1, -(-(high + minus_low) // bits)), -minus_low, bool(nonfinite))
+def agreed_ranges(arrays: Sequence[NDArray[Any]]) -> Ranges:
+    """Return the ranges that hold the values of all workers."""
+    return np.max([group_ranges(array[None]) for array in arrays], axis=0)
 
 
 def add_up(
-    arrays: Sequence[NDArray[Any]], name: str, limbs: Limbs, *, is_mean: bool = False
+    arrays: Sequence[NDArray[Any]], name: str, ranges: Ranges | None, *, is_mean: bool = False
 ) -> NDArray[Any]:
-    """Add up as workers and switch do together."""
-    num_lanes = limbs.lanes * len(arrays[0])
-    sums = np.zeros((1, num_lanes), np.int64)
-    wide = "float64" if CARRIERS[name] == "float64" else "float32"
-    for array in arrays:
-        lanes = np.empty((1, num_lanes), ">i4")
-        split(array[None].astype(wide), limbs, lanes)
+    """Add up as workers and switch do together; without ranges, limbs hold every number."""
+    count = len(arrays)
+    layout = ExactLayout(
+        len(arrays[0]), VALUES, dtype=CARRIERS[name], num_workers=count, ranges=ranges
+    )
+    sources = [
+        ExactSource(
+            Summand(tensor_id=1, flat=array, is_mean=is_mean), layout, VALUES, round_to=name
+        )
+        for array in arrays
+    ]
+    sums = np.zeros((layout.num_chunks, VALUES), np.int64)
+    for source in sources:
+        lanes = np.full(sums.shape, -1, np.int32)
+        NativeSource(source).fill(0, lanes)
         sums += lanes
     assert np.abs(sums).max() < 1 << 31  # no lane saturates
-    divisors = np.full((1, 1), len(arrays), np.uint16) if is_mean else None
-    with np.errstate(over="ignore", under="ignore"):  # as the I/O thread does
-        return recombine(sums.astype(">i4"), limbs, FORMATS[name], CARRIERS[name], divisors)[0]
+    source, results = sources[0], sums.astype(np.int32)
+    source.keep(results, np.full(layout.num_chunks, count, np.uint16))
+    native, cut = NativeSource(source), layout.num_chunks // 2
+    native.take(cut, results[cut:])  # in any order, even where this cuts a value
+    if cut:
+        native.take(0, results[:cut])
+    return source.output
+
+
+def digits(values: list[float]) -> list[str]:
+    """Return what tells all values apart, and shows a failure."""
+    return [value.hex() for value in values]
 
 
 def assert_exact(columns: list[list[float]], name: str) -> None:
@@ -65,12 +85,12 @@ def assert_exact(columns: list[list[float]], name: str) -> None:
     arrays = [np.array(column, CARRIERS[name]) for column in columns]
     assert [array.tolist() for array in arrays] == columns  # representable
     true = [sum(map(Fraction, row), Fraction(0)) for row in zip(*columns, strict=True)]
-    for limbs in (agreed_limbs(arrays), full_limbs(CARRIERS[name], count)):
-        sums = add_up(arrays, name, limbs)
+    for ranges in (agreed_ranges(arrays), None):
+        sums = add_up(arrays, name, ranges)
         assert sums.dtype == CARRIERS[name]
-        assert sums.tolist() == [nearest(value, form) for value in true]
-        means = add_up(arrays, name, limbs, is_mean=True)
-        assert means.tolist() == [nearest(value / count, form) for value in true]
+        assert digits(sums.tolist()) == digits([nearest(value, form) for value in true])
+        means = add_up(arrays, name, ranges, is_mean=True)
+        assert digits(means.tolist()) == digits([nearest(value / count, form) for value in true])
         if name == "float64":
             for row, value in zip(zip(*columns, strict=True), sums.tolist(), strict=True):
                 if all(abs(each) < 2.0**1000 for each in row):  # else its partial sums overflow
@@ -151,6 +171,30 @@ def test_ties_of_ordinary_values_go_to_even(name: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("depth", [6, 36, 66, 2000])
+def test_tiny_numbers_break_ties(name: str, depth: int) -> None:
+    form = FORMATS[name]
+    unit = math.ldexp(1.0, 1 - form.significand_bits)  # of numbers from 1 to 2
+    last = -form.significand_bits - 2
+    powers = range(max(last - depth, form.lowest_bit), last)
+    tiny = [factor * math.ldexp(1.0, power) for power in powers for factor in (1, -1, 3, -3)]
+    # Sums, then means, half between a number and the next.
+    for tie in ((1.0, unit / 2), (1 + unit, unit / 2), (3.0, 3 * unit / 2), (3.0, 9 * unit / 2)):
+        rows = [(*tie, least) for least in tiny]
+        assert_exact([list(column) for column in zip(*rows, strict=True)], name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("count", WORKERS)
+def test_means_of_the_smallest_numbers_are_rounded_once(name: str, count: int) -> None:
+    smallest = math.ldexp(1.0, FORMATS[name].lowest_bit)
+    columns = [[0.0] * 24 for _ in range(count)]
+    columns[0] = [number * smallest for number in range(-12, 12)]
+    columns[-1] = [number * smallest for number in range(24)]
+    assert_exact(columns, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_number_of_limbs_is_exact(name: str) -> None:
     form = FORMATS[name]
     rng = np.random.default_rng(3)
@@ -173,9 +217,10 @@ def test_infinities_and_nan_are_those_of_ieee(dtype: str) -> None:
         np.array([2.0, 1.0, 3.0, inf, 2.0, 0.25], dtype),
     ]
     expected = [inf, nan, -inf, nan, nan, 3.25]
-    for limbs in (agreed_limbs(arrays), full_limbs(dtype, 3)):
-        assert limbs.has_specials
-        np.testing.assert_array_equal(add_up(arrays, dtype, limbs), np.array(expected, dtype))
+    ranges = agreed_ranges(arrays)
+    assert ranges[0, NONFINITE] == 1
+    for each in (ranges, None):
+        np.testing.assert_array_equal(add_up(arrays, dtype, each), np.array(expected, dtype))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -183,9 +228,9 @@ def test_zero_is_positive_and_overflow_is_infinite(dtype: str) -> None:
     largest = float(np.finfo(dtype).max)
     arrays = [np.array([-0.0, 5.0, largest, -largest], dtype) for _ in range(2)]
     arrays[1][1] = -5.0
-    result = add_up(arrays, dtype, agreed_limbs(arrays))
+    result = add_up(arrays, dtype, agreed_ranges(arrays))
     assert result.tobytes() == np.array([0.0, 0.0, math.inf, -math.inf], dtype).tobytes()
-    means = add_up(arrays, dtype, agreed_limbs(arrays), is_mean=True)
+    means = add_up(arrays, dtype, agreed_ranges(arrays), is_mean=True)
     np.testing.assert_array_equal(means, np.array([0.0, 0.0, largest, -largest], dtype))
 
 
@@ -195,11 +240,101 @@ def test_ranges_hold_all_bits_and_no_more_limbs_than_needed(dtype: str) -> None:
     ranges = group_ranges(rows)
     assert ranges[0].tolist() == [ZERO_EXPONENT, ZERO_EXPONENT, 0]
     assert ranges[1].tolist() == [1, 0, 0]
-    assert ranges[2, 0] == 2
-    assert ranges[2, 1] >= 1
+    assert ranges[2, HIGH] == 2
+    assert ranges[2, MINUS_LOW] >= 1
     smallest = np.finfo(dtype).smallest_subnormal
     low = group_ranges(np.array([[smallest, 1.0]], dtype))[0]
-    assert low[1] == -FORMATS[dtype].lowest_bit
+    assert low[MINUS_LOW] == -FORMATS[dtype].lowest_bit
+
+
+@pytest.mark.parametrize("is_mean", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_groups_of_a_tensor_have_limbs_of_their_own(dtype: str, is_mean: bool) -> None:
+    size, values = 4 * GROUP_VALUES + 77, 352
+    arrays = mixed_tensors(3, size, dtype, 5, spread=8)
+    rows: list[NDArray[np.int32]] = []
+    for array in arrays:
+        array[GROUP_VALUES : 2 * GROUP_VALUES] = 1.5
+        array[-100:] = 0
+        source = range_source(1, array, values)
+        lanes = np.empty((source.num_chunks, values), np.int32)
+        NativeSource(source).fill(0, lanes)
+        rows.append(lanes.reshape(-1)[: source.num_elements])
+    ranges = np.max(rows, axis=0)
+    layout = ExactLayout(size, values, dtype=dtype, num_workers=3, ranges=ranges)
+    counts = layout.groups["limbs"]["count"]
+    assert counts[1] == counts[-1] == 1 < counts[0]
+    sources = [
+        ExactSource(
+            Summand(tensor_id=1, flat=array, is_mean=is_mean), layout, values, round_to=dtype
+        )
+        for array in arrays
+    ]
+    sums = np.zeros((layout.num_chunks, values), np.int32)
+    cuts = [0, 1, 8, 9, layout.num_chunks]
+    parts = list(itertools.pairwise(cuts))
+    for native in map(NativeSource, sources):
+        for first, end in parts:
+            lanes = np.full((end - first, values), -1, np.int32)
+            native.fill(first, lanes)
+            sums[first:end] += lanes
+    source = sources[1]
+    source.keep(sums, np.full(layout.num_chunks, 3, np.uint16))
+    native = NativeSource(source)
+    for first, end in reversed(parts):
+        native.take(first, sums[first:end])
+    expected = exact_sum(arrays, is_mean=is_mean)
+    assert source.output.tobytes() == expected.tobytes()
+    assert source.nonfinite_ranges == []
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_values_need_no_alignment(dtype: str) -> None:
+    arrays = mixed_tensors(2, 100, dtype, 6, spread=3)
+    shifted = [np.frombuffer(b"x" + array.tobytes(), dtype, offset=1) for array in arrays]
+    assert not shifted[0].flags.aligned
+    ranges = agreed_ranges(shifted)
+    assert (ranges == agreed_ranges(arrays)).all()
+    result = add_up(shifted, dtype, ranges)
+    assert result.tobytes() == exact_sum(arrays).tobytes()
+
+
+@pytest.mark.parametrize("is_small", [False, True])
+def test_elements_of_infinities_are_told(is_small: bool) -> None:
+    arrays = [np.ones(300, np.float32), np.ones(300, np.float32)]
+    arrays[0][202], arrays[1][106] = np.inf, np.nan
+    ranges = None if is_small else agreed_ranges(arrays)
+    layout = ExactLayout(300, 352, dtype="float32", num_workers=2, ranges=ranges)
+    sources = [
+        ExactSource(Summand(tensor_id=1, flat=array), layout, 352, round_to="float32")
+        for array in arrays
+    ]
+    sums = np.zeros((layout.num_chunks, 352), np.int32)
+    for source in sources:
+        lanes = np.empty_like(sums)
+        NativeSource(source).fill(0, lanes)
+        sums += lanes
+    source = sources[0]
+    source.keep(sums, np.full(layout.num_chunks, 2, np.uint16))
+    NativeSource(source).take(0, sums)
+    assert source.nonfinite_ranges == [(106, 203)]
+
+
+def test_mode_of_the_processor_changes_no_sum() -> None:
+    """Threads that flush denormals get them as all others do."""
+    torch = pytest.importorskip("torch")
+    arrays = [np.array([1e-45, 3e-39, 1.0], np.float32) for _ in range(2)]
+    results: list[bytes] = []
+
+    def flushing() -> None:
+        torch.set_flush_denormal(True)
+        ranges = agreed_ranges(arrays)
+        results.extend(add_up(arrays, "float32", each).tobytes() for each in (ranges, None))
+
+    thread = threading.Thread(target=flushing)
+    thread.start()
+    thread.join()
+    assert results == [exact_sum(arrays).tobytes()] * 2
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 32, 1000, 65535])

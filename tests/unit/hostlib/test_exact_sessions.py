@@ -178,7 +178,7 @@ def test_workers_that_differ_in_precision_get_errors_and_no_sum(size: int) -> No
 
 
 @pytest.mark.parametrize("values", [32, 352])
-def test_chunks_of_a_layout_hold_every_value_once(values: int) -> None:
+def test_chunks_of_a_layout_have_room_for_every_value(values: int) -> None:
     rng = np.random.default_rng(7)
     high = rng.integers(-1000, 1000, 30)
     ranges = np.stack([high, rng.integers(0, 900, 30) - high, rng.integers(0, 2, 30)], axis=1)
@@ -186,11 +186,13 @@ def test_chunks_of_a_layout_hold_every_value_once(values: int) -> None:
     layout = ExactLayout(
         size, values, dtype="float64", num_workers=5, ranges=ranges.astype(np.int32)
     )
-    place = chunk = 0
-    for part in layout.parts(0, layout.num_chunks):
-        assert part.values[0] == place
-        assert part.chunks[0] == chunk
-        place, chunk = part.values[1], part.chunks[1]
-        assert part.limbs.lanes * part.width <= part.unit_chunks * values
-        assert part.limbs.bits * part.limbs.count <= 2400
-    assert (place, chunk) == (size, layout.num_chunks)
+    chunk = 0
+    for place, group in enumerate(layout.groups):
+        limbs, width, unit_chunks = group["limbs"], int(group["width"]), int(group["unit_chunks"])
+        lanes = int(limbs["count"]) + 2 * bool(limbs["has_specials"])
+        assert lanes * width <= unit_chunks * values
+        assert (unit_chunks - 1) * values < lanes
+        assert limbs["bits"] * limbs["count"] <= 2400
+        assert group["first_chunk"] == chunk
+        chunk += -(-min(5632, size - 5632 * place) // width) * unit_chunks
+    assert chunk == layout.num_chunks

@@ -130,11 +130,14 @@ def test_allreduce_one_worker_returns_input() -> None:
         np.testing.assert_allclose(allreduce(workers, [array])[0], array, atol=2**-30)
 
 
-def test_allreduce_noncontiguous_and_swapped_arrays() -> None:
+@pytest.mark.parametrize("precision", ["block", "exact"])
+def test_allreduce_of_arrays_in_any_layout(precision: Precision) -> None:
     base = np.arange(600, dtype=np.float32).reshape(20, 30)
+    unaligned = np.frombuffer(b"." + base.tobytes(), np.float32, offset=1)
+    assert not unaligned.flags.aligned
     with sessions(FakeSwitch(2)) as workers:
-        for array in (base.T, base[::2, ::3], base.astype(">f4")):
-            results = allreduce(workers, [array, array])
+        for array in (base.T, base[::2, ::3], base.astype(">f4"), unaligned):
+            results = allreduce(workers, [array, array], precision=precision)
             np.testing.assert_array_equal(results[0], 2 * array)
 
 

@@ -15,6 +15,8 @@ from switchfold.hostlib.allgather import block_exchange
 from switchfold.hostlib.native import library
 from switchfold.hostlib.native.transports import Joining
 from switchfold.hostlib.slots import switch_reducer, wire
+from switchfold.hostlib.summation import exact
+from switchfold.hostlib.summation.chunks import ValueKind
 from switchfold.softswitch.compilation.compiler import find_compiler
 
 NATIVE = Path(library.__file__).parent
@@ -35,7 +37,10 @@ NUMBERS = {
     "LEAST_REPORT_DELAY_S * 1e6": round(block_exchange.MIN_DELAY_S * 1e6),
     "REFUSALS": len(switch_reducer.REFUSALS),
     "LAYERS_BYTES": library.LAYERS_BYTES,
+    "RANGE_LANES": exact.RANGE_LANES,
+    "SPECIAL_LANES": exact.SPECIAL_LANES,
     **{f"JOIN_{joining.name}": int(joining) for joining in Joining},
+    **{f"VALUES_{kind.name}": int(kind) for kind in ValueKind},
 }
 OFFSETS = {
     "VERSION_AT": "version",
