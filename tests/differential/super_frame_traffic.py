@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random traffic for the aggregation programs, in super-frames of random cuts.
+"""Random traffic for the aggregation programs, cut at random into super-frames.
 
-Rounds of three jobs, with what losses, retransmissions, old view changes and attackers add, and
-ordinary flows of UDP and TCP.
+Rounds of three jobs, with what losses, retransmissions, late workers and attackers add to them,
+multicasts and view changes, among ordinary flows of UDP and TCP.
 """
 
 from __future__ import annotations
@@ -18,11 +18,17 @@ from finsy import P4MulticastGroupEntry, P4Schema
 from finsy.proto import p4r
 
 from differential.campaign import Found
-from differential.super_frames import CHECKSUM_AT, TCP, UDP, Arrival, Headers
-from flow_frames import ACK, CWR, ECE, FIN, PSH, TAG, ones_sum
+from differential.ordinary_flows import (
+    HOSTS,
+    SUPER_FRAME_MAX,
+    OrdinaryFlows,
+    ipv4_header,
+    sent_as,
+    with_sum_of_ones,
+)
+from differential.super_frames import CHECKSUM_AT, UDP, Arrival, Headers
 from p4runtime_control import table_entry
 from packet_frames import (
-    DONT_FRAGMENT,
     ETHERTYPE_IPV4,
     SWITCH_ADDRESS,
     SWITCH_MAC,
@@ -45,20 +51,13 @@ from switchfold.hostlib.slots.wire import (
     Operation,
 )
 
-SUPER_FRAME_MAX = 40
-"""Datagrams in a super-frame."""
 BURST_MAX = 100
 """Datagrams that a host sends before the switch has taken them: its ring has room for all."""
 SLOTS = 48
 NONFINITE_EXPONENT = 1 << 30
 """What an exponent lane holds for a chunk with NaN or infinity."""
-HOSTS = 0x0A00_0100
-"""10.0.1.port: addresses for ordinary traffic."""
-NO_ROUTE = 0x0A00_0900
-ETHERTYPE_IPV6 = 0x86DD
 UDP_CHECKSUM_AT = ETHERNET_BYTES + IPV4_BYTES + CHECKSUM_AT[UDP]
 """In a frame without VLAN tag."""
-PAYLOAD_SIZES = (1, 40, 701, 1352, 1400)
 OTHER_VALUES = {
     "version": 255,
     "operation": 8,
@@ -74,11 +73,6 @@ OTHER_VALUES = {
 """Header fields that a damaged or forged datagram has wrong, and the highest value there."""
 
 
-def with_sum_of_ones(payload: bytes, checksum: bytes) -> bytes:
-    """Change the last word of a payload that has this checksum so that the computed one is 0."""
-    return payload[:-2] + ones_sum(payload[-2:] + checksum).to_bytes(2, "big")
-
-
 @dataclass(frozen=True)
 class Burst:
     """What one host sends at once."""
@@ -90,16 +84,6 @@ class Burst:
     def frames(self) -> list[bytes]:
         """The datagrams as frames, in order."""
         return [frame for arrival in self.arrivals for frame in arrival.frames]
-
-
-@dataclass
-class Flow:
-    """Ordinary traffic between two hosts; identifications and sequence numbers go on."""
-
-    port: int
-    headers: Headers
-    sizes: int
-    """Bytes of each datagram but the last of a super-frame."""
 
 
 @dataclass
@@ -129,7 +113,7 @@ class Traffic:
             )
             for job_id, workers in ((1, 2), (2, 3), (3, 4))
         }
-        self._flow: Flow | None = None
+        self._flows = OrdinaryFlows(self._rng)
 
     def tables(self) -> Iterator[p4r.Update]:
         """Yield the entries of all jobs and routes."""
@@ -198,7 +182,7 @@ class Traffic:
             [(job.port(worker), arrival) for arrival in self._pack(job, worker, stream)]
             for worker, stream in streams.items()
         ]
-        queues += [self._ordinary() for _ in range(self._rng.randint(0, 3))]
+        queues += [self._flows.next_arrivals() for _ in range(self._rng.randint(0, 3))]
         mixed: list[tuple[int, Arrival]] = []
         while any(queues):
             queue = self._rng.choice([queue for queue in queues if queue])
@@ -238,8 +222,8 @@ class Traffic:
             return rng.choice(old) if old else datagram
         if draw < 0.4:
             return change(datagram, generation=job.generation + rng.choice((-1, 1)))
-        if draw < 0.5:
-            before = int(datagram["header"]["round"]) - rng.choice((1, 2))
+        if draw < 0.55:
+            before = int(datagram["header"]["round"]) - 2  # the same copy
             return change(datagram, round=before & 0xFFFFFFFF)
         if draw < 0.8:
             other = rng.choice((Operation.PROBE, Operation.FLUSH, Operation.MULTICAST))
@@ -255,7 +239,7 @@ class Traffic:
         """Return a multicast; now and then, the computed checksum of a replica is 0."""
         datagram = self._contribution(job, worker, slot)
         datagram = change(datagram, operation=Operation.MULTICAST, flags=0)
-        if self._rng.random() < 0.1:
+        if self._rng.random() < 0.2:
             other = (worker + 1) % job.num_workers
             sent = to_worker(job, other, datagram)
             zero = with_sum_of_ones(datagram.tobytes(), sent[UDP_CHECKSUM_AT : UDP_CHECKSUM_AT + 2])
@@ -296,88 +280,6 @@ class Traffic:
             if rng.random() < 0.15:
                 part[-1] = part[-1][: rng.randint(1, HEADER_BYTES + 4 * job.values_per_packet - 1)]
             source = struct.pack(">HHHH", job.udp_port(worker), UDP_PORT, 0, 0)
-            network = self._ipv4(UDP, job.address(worker), SWITCH_ADDRESS)
+            network = ipv4_header(rng, UDP, job.address(worker), SWITCH_ADDRESS)
             link = ethernet(SWITCH_MAC, job.mac(worker), ETHERTYPE_IPV4)
-            yield self._sent_as(Headers(link, network, source), part)
-
-    def _sent_as(self, headers: Headers, payloads: Sequence[bytes]) -> Arrival:
-        """Leave the checksum of a single frame to others, too, or complete, omit or damage it."""
-        draw = self._rng.random()
-        arrival = headers.carry(payloads, needs_checksum=draw < 0.5)
-        if len(payloads) > 1 or draw < 0.8 or headers.protocol != UDP:
-            return arrival
-        at = len(headers.ethernet) + len(headers.network) + CHECKSUM_AT[UDP]
-        checksum = b"\0\0" if draw < 0.9 else self._rng.randbytes(2)
-        return replace(arrival, frame=arrival.frame[:at] + checksum + arrival.frame[at + 2 :])
-
-    def _ipv4(self, protocol: int, src: int, dst: int) -> bytes:
-        rng = self._rng
-        has_number = rng.random() < 0.5
-        identification = rng.randrange(1 << 16) if has_number else 0
-        fragment = DONT_FRAGMENT if not has_number or rng.random() < 0.5 else 0
-        ttl = rng.choice((64, 64, 17, 2, 1)) if protocol == TCP or dst != SWITCH_ADDRESS else 17
-        fields = (0x45, rng.choice((0, 0, 1, 2, 3, 0xB8)), 0, identification, fragment)
-        return struct.pack(">BBHHHBBHII", *fields, ttl, protocol, 0, src, dst)
-
-    def _ordinary(self) -> list[tuple[int, Arrival]]:
-        """Return some super-frames and frames of a flow, the last one's or a new one."""
-        rng = self._rng
-        flow = self._flow
-        if flow is None or rng.random() < 0.7:
-            flow = self._flow = self._new_flow()
-        arrivals: list[tuple[int, Arrival]] = []
-        for _ in range(rng.randint(1, 4)):
-            sizes = [flow.sizes] * rng.choice((1, 1, 3, rng.randint(1, SUPER_FRAME_MAX)))
-            if rng.random() < 0.4:
-                sizes[-1] = rng.randint(1, flow.sizes)
-            payloads = [self._payload(flow.headers, size) for size in sizes]
-            arrivals.append((flow.port, self._sent_as(flow.headers, payloads)))
-            flow.headers = self._next_headers(flow.headers, sizes)
-        return arrivals
-
-    def _payload(self, headers: Headers, size: int) -> bytes:
-        """Return random bytes; now and then, the computed checksum of their UDP datagram is 0."""
-        payload = self._rng.randbytes(size)
-        if size % 2 or headers.protocol != UDP or self._rng.random() < 0.7:
-            return payload
-        frame = headers.carry([payload], needs_checksum=False).frame
-        at = len(headers.ethernet) + len(headers.network) + CHECKSUM_AT[UDP]
-        return with_sum_of_ones(payload, frame[at : at + 2])
-
-    def _new_flow(self) -> Flow:
-        rng = self._rng
-        port, to = rng.choice(PORTS), rng.choice(PORTS)
-        protocol = rng.choice((UDP, TCP))
-        dst = HOSTS + to if rng.random() < 0.9 else NO_ROUTE
-        is_ipv6 = rng.random() < 0.15
-        ethertype = ETHERTYPE_IPV6 if is_ipv6 else ETHERTYPE_IPV4
-        link = ethernet(SWITCH_MAC, 0x0200_0000_0010 + port, ethertype)
-        if rng.random() < 0.1:
-            link = link[:12] + TAG + link[12:]
-        network = self._ipv4(protocol, HOSTS + port, dst)
-        if is_ipv6:
-            head = struct.pack(">IHBB", 6 << 28 | rng.randrange(4) << 20, 0, protocol, 64)
-            network = head + rng.randbytes(32)
-        source = rng.choice((4000, 5000, UDP_PORT if rng.random() < 0.1 else 6000))
-        transport = struct.pack(">HHHH", source, 9, 0, 0)
-        if protocol == TCP:
-            flags = ACK | rng.choice((0, 0, PSH, PSH | FIN, ECE, CWR))
-            sequence = rng.choice((1000, 2**32 - 900))
-            options = rng.choice((b"", b"\1\1\x08\x0a" + rng.randbytes(8)))
-            offset = (5 + len(options) // 4) << 4
-            fields = (source, 9, sequence, 5, offset, flags, 99, 0, 0)
-            transport = struct.pack(">HHIIBBHHH", *fields) + options
-        return Flow(port, Headers(link, network, transport), rng.choice(PAYLOAD_SIZES))
-
-    @staticmethod
-    def _next_headers(headers: Headers, sizes: Sequence[int]) -> Headers:
-        """Return the headers of the datagrams behind those of these sizes."""
-        network, transport = bytearray(headers.network), bytearray(headers.transport)
-        if not headers.is_ipv6:
-            identification, fragment = struct.unpack_from(">HH", network, 4)
-            if identification or not fragment:
-                struct.pack_into(">H", network, 4, (identification + len(sizes)) & 0xFFFF)
-        if headers.protocol == TCP:
-            (sequence,) = struct.unpack_from(">I", transport, 4)
-            struct.pack_into(">I", transport, 4, (sequence + sum(sizes)) & 0xFFFFFFFF)
-        return replace(headers, network=bytes(network), transport=bytes(transport))
+            yield sent_as(rng, Headers(link, network, source), part)
