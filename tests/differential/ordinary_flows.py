@@ -24,7 +24,7 @@ HOSTS = 0x0A00_0100
 """10.0.1.port: addresses for ordinary traffic."""
 NO_ROUTE = 0x0A00_0900
 ETHERTYPE_IPV6 = 0x86DD
-PAYLOAD_SIZES = (1, 40, 701, 1352, 1400)
+PAYLOAD_SIZES = (1, 40, 200, 701, 1000, 1352, 1400)
 IPV4_BITS = ((1, 1), (1, 8), (5, 1), (6, 0x40), (8, 1))
 """Offset of a byte and a bit of it: ECN, DSCP, identification, DF, TTL."""
 UDP_BITS = ((1, 1), (3, 1))
@@ -44,7 +44,7 @@ def sent_as(rng: random.Random, headers: Headers, payloads: Sequence[bytes]) -> 
     if len(payloads) > 1 or draw < 0.8 or headers.protocol != UDP:
         return arrival
     at = len(headers.ethernet) + len(headers.network) + CHECKSUM_AT[UDP]
-    checksum = b"\0\0" if draw < 0.9 else rng.randbytes(2)
+    checksum = b"\0\0" if draw < 0.87 else rng.randbytes(2)
     return replace(arrival, frame=arrival.frame[:at] + checksum + arrival.frame[at + 2 :])
 
 
@@ -53,7 +53,7 @@ def ipv4_header(rng: random.Random, protocol: int, src: int, dst: int) -> bytes:
     has_number = rng.random() < 0.5
     identification = rng.randrange(1 << 16) if has_number else 0
     fragment = DONT_FRAGMENT if not has_number or rng.random() < 0.5 else 0
-    ttl = rng.choice((64, 64, 17, 2, 1)) if protocol == TCP or dst != SWITCH_ADDRESS else 17
+    ttl = 17 if dst == SWITCH_ADDRESS else rng.choice((64, 64, 64, 64, 64, 64, 64, 17, 2, 1))
     fields = (0x45, rng.choice((0, 0, 1, 2, 3, 0xB8)), 0, identification, fragment)
     return struct.pack(">BBHHHBBHII", *fields, ttl, protocol, 0, src, dst)
 
@@ -82,14 +82,14 @@ class OrdinaryFlows:
         if flow is None or rng.random() < 0.7:
             flow = self._flow = self._new_flow()
         arrivals: list[tuple[int, Arrival]] = []
-        for _ in range(rng.randint(1, 4)):
+        for _ in range(rng.randint(2, 7)):
             sizes = [flow.sizes] * rng.choice((1, 1, 3, rng.randint(1, SUPER_FRAME_MAX)))
             if rng.random() < 0.4:
                 sizes[-1] = rng.randint(1, flow.sizes)
             payloads = [self._payload(flow.headers, size) for size in sizes]
             arrivals.append((flow.port, sent_as(rng, flow.headers, payloads)))
             flow.headers = self._next_headers(flow.headers, sizes)
-            if rng.random() < 0.3 and not flow.headers.is_ipv6:
+            if rng.random() < 0.25 and not flow.headers.is_ipv6:
                 flow.headers = self._altered(flow.headers)
         return arrivals
 

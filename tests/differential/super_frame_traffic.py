@@ -8,6 +8,7 @@ multicasts and view changes, among ordinary flows of UDP and TCP.
 
 from __future__ import annotations
 
+import itertools
 import random
 import struct
 from collections.abc import Iterator, Sequence
@@ -113,6 +114,7 @@ class Traffic:
             )
             for job_id, workers in ((1, 2), (2, 3), (3, 4))
         }
+        self._turns = itertools.cycle(self._jobs)
         self._flows = OrdinaryFlows(self._rng)
 
     def tables(self) -> Iterator[p4r.Update]:
@@ -165,8 +167,8 @@ class Traffic:
             yield Burst(at, tuple(held))
 
     def _phase(self) -> list[tuple[int, Arrival]]:
-        """Return a round of some slots of a job, among ordinary traffic."""
-        job = self._rng.choice(list(self._jobs.values()))
+        """Return a round of some slots of the next job, among ordinary traffic."""
+        job = self._jobs[next(self._turns)]
         slots = self._rng.sample(range(SLOTS), self._rng.randint(1, SLOTS))
         if self._rng.random() < 0.2:
             worker = self._rng.randrange(job.num_workers)
@@ -182,11 +184,11 @@ class Traffic:
             [(job.port(worker), arrival) for arrival in self._pack(job, worker, stream)]
             for worker, stream in streams.items()
         ]
-        queues += [self._flows.next_arrivals() for _ in range(self._rng.randint(0, 3))]
+        queues += [self._flows.next_arrivals() for _ in range(self._rng.randint(1, 4))]
         mixed: list[tuple[int, Arrival]] = []
         while any(queues):
             queue = self._rng.choice([queue for queue in queues if queue])
-            count = self._rng.randint(1, 3)
+            count = self._rng.randint(1, 5)
             mixed += queue[:count]
             del queue[:count]
         return mixed
@@ -208,7 +210,7 @@ class Traffic:
             stream.append(datagram)
             if draw < 0.10:
                 stream.append(datagram)
-            elif draw < 0.20:
+            elif draw < 0.25:
                 stream.append(self._unusual(job, worker, datagram))
         if rng.random() < 0.8:
             stream += lost

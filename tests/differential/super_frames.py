@@ -132,7 +132,7 @@ def cut(offload: bytes, frame: bytes) -> list[bytes]:
 
 
 def _write_network(segment: bytearray, index: int, transport: int) -> None:
-    network = ETHERNET_BYTES + (len(TAG) if segment[12:14] == TAG[:2] else 0)
+    network = ETHERNET_BYTES + (len(TAG) if bytes(segment[12:14]) == TAG[:2] else 0)
     if segment[network] >> 4 == 4:
         (identification,) = struct.unpack_from(">H", segment, network + 4)
         struct.pack_into(">H", segment, network + 4, (identification + index) & 0xFFFF)

@@ -22,6 +22,7 @@ from differential import bmv2_switch
 from differential.bmv2_switch import Bmv2Switch
 from differential.campaign import Found
 from differential.case import Packet, Write
+from differential.runtime_client import DEADLINE_S
 from differential.super_frame_traffic import UDP_CHECKSUM_AT, Burst, Traffic
 from differential.veth_switch import (
     LOSSES,
@@ -33,8 +34,8 @@ from packet_target import PORTS
 from switchfold.hostlib.slots.wire import ETHERNET_BYTES, IPV4_BYTES, UDP_PORT, Outcome
 from switchfold.p4src import VARIANTS, Variant, artefacts
 
-SEED = 2
-DATAGRAMS = 1000
+SEED = 5
+DATAGRAMS = 1300
 IPV4, NO_NUMBER = b"\x08\x00", b"\0\0\x40\0"
 """Ethertype; identification 0 and the flag DF."""
 OUTCOMES = {
@@ -85,7 +86,7 @@ def through_bmv2(
 ) -> tuple[Frames, dict[str, tuple[int, int]]]:
     """Send each datagram as a frame; return what left, and the counters."""
     left: Frames = {port: [] for port in (*PORTS, CPU_PORT)}
-    with closing(Bmv2Switch(program.json, program.p4info)) as switch:
+    with closing(Bmv2Switch(program.json, program.p4info, endless_s=DEADLINE_S)) as switch:
         for step in steps:
             if not isinstance(step, Burst):
                 assert switch.take(Write(step)) == "OK", step
@@ -93,7 +94,8 @@ def through_bmv2(
             for frame in step.frames:
                 answers = switch.take(Packet(step.port, frame))
                 assert isinstance(answers, list)
-                for port, answer in answers:
+                sent: Sequence[tuple[int, bytes]] = answers
+                for port, answer in sent:
                     left[port].append(answer)
         return left, switch.counters()
 

@@ -133,7 +133,13 @@ class VethSoftswitch:
             frame = self.switch.packet_in(60.0)
             assert frame is not None
             return [frame]
-        message = self._hosts[port].recv(MESSAGE_BYTES)
+        try:
+            message = self._hosts[port].recv(MESSAGE_BYTES)
+        except TimeoutError as exc:
+            counted = self.statistics(port)["tx_packets"]
+            raise AssertionError(
+                f"port {port}: {len(self.left[port])} of {counted} frames have come"
+            ) from exc
         offload, frame = message[: OFFLOAD.size], message[OFFLOAD.size :]
         if offload[1] == 0:
             assert not offload[0] & NEEDS_CHECKSUM, f"port {port}: no checksum in {frame.hex()}"
