@@ -58,6 +58,34 @@ def ipv4_header(rng: random.Random, protocol: int, src: int, dst: int) -> bytes:
     return struct.pack(">BBHHHBBHII", *fields, ttl, protocol, 0, src, dst)
 
 
+def altered_headers(headers: Headers) -> list[Headers]:
+    """Return the headers of IPv4 with one bit altered, each in one that forbids to join."""
+    transport_bits = UDP_BITS if headers.protocol == UDP else TCP_BITS
+    network = [replace(headers, network=_flipped(headers.network, *place)) for place in IPV4_BITS]
+    return network + [
+        replace(headers, transport=_flipped(headers.transport, *place)) for place in transport_bits
+    ]
+
+
+def _flipped(data: bytes, at: int, bit: int) -> bytes:
+    flipped = bytearray(data)
+    flipped[at] ^= bit
+    return bytes(flipped)
+
+
+def next_headers(headers: Headers, sizes: Sequence[int]) -> Headers:
+    """Return the headers of the datagrams behind those of these sizes."""
+    network, transport = bytearray(headers.network), bytearray(headers.transport)
+    if not headers.is_ipv6:
+        identification, fragment = struct.unpack_from(">HH", network, 4)
+        if identification or not fragment:
+            struct.pack_into(">H", network, 4, (identification + len(sizes)) & 0xFFFF)
+    if headers.protocol == TCP:
+        (sequence,) = struct.unpack_from(">I", transport, 4)
+        struct.pack_into(">I", transport, 4, (sequence + sum(sizes)) & 0xFFFFFFFF)
+    return replace(headers, network=bytes(network), transport=bytes(transport))
+
+
 @dataclass
 class Flow:
     """Ordinary traffic between two hosts; identifications and sequence numbers go on."""
@@ -88,7 +116,7 @@ class OrdinaryFlows:
                 sizes[-1] = rng.randint(1, flow.sizes)
             payloads = [self._payload(flow.headers, size) for size in sizes]
             arrivals.append((flow.port, sent_as(rng, flow.headers, payloads)))
-            flow.headers = self._next_headers(flow.headers, sizes)
+            flow.headers = next_headers(flow.headers, sizes)
             if rng.random() < 0.25 and not flow.headers.is_ipv6:
                 flow.headers = self._altered(flow.headers)
         return arrivals
@@ -101,6 +129,30 @@ class OrdinaryFlows:
         frame = headers.carry([payload], needs_checksum=False).frame
         at = len(headers.ethernet) + len(headers.network) + CHECKSUM_AT[UDP]
         return with_sum_of_ones(payload, frame[at : at + 2])
+
+    def barely_unlike(self) -> list[tuple[int, Arrival]]:
+        """Return pairs of super-frames that would be one but for a single bit, size or checksum."""
+        port, size = PORTS[0], PAYLOAD_SIZES[2]
+        link = ethernet(SWITCH_MAC, 0x0200_0000_0010, ETHERTYPE_IPV4)
+        arrivals: list[Arrival] = []
+        for protocol, transport in (
+            (UDP, struct.pack(">HHHH", 4000, 9, 0, 0)),
+            (TCP, struct.pack(">HHIIBBHHH", 4000, 9, 1000, 5, 5 << 4, ACK, 99, 0, 0)),
+        ):
+            fields = (0x45, 2, 0, 1000, 0, 64, protocol, 0, HOSTS + port, HOSTS + PORTS[1])
+            first = Headers(link, struct.pack(">BBHHHBBHII", *fields), transport)
+            for last in (size, size // 2):
+                sizes = [size, size, last]
+                then = next_headers(first, sizes)
+                for second in (then, *altered_headers(then)):
+                    for headers in (first, second):
+                        arrivals.append(
+                            headers.carry([self._rng.randbytes(count) for count in sizes])
+                        )
+            damaged = first.carry([bytes(size)], needs_checksum=False)
+            arrivals.append(replace(damaged, frame=_flipped(damaged.frame, -1, 1)))
+            arrivals.append(next_headers(first, [size]).carry([bytes(size)] * 3))
+        return [(port, arrival) for arrival in arrivals]
 
     def _new_flow(self) -> Flow:
         rng = self._rng
@@ -129,24 +181,4 @@ class OrdinaryFlows:
 
     def _altered(self, headers: Headers) -> Headers:
         """Return the headers with another bit, so that what follows is not joined."""
-        network, transport = bytearray(headers.network), bytearray(headers.transport)
-        if self._rng.random() < 0.5:
-            at, bit = self._rng.choice(IPV4_BITS)
-            network[at] ^= bit
-        else:
-            at, bit = self._rng.choice(UDP_BITS if headers.protocol == UDP else TCP_BITS)
-            transport[at] ^= bit
-        return replace(headers, network=bytes(network), transport=bytes(transport))
-
-    @staticmethod
-    def _next_headers(headers: Headers, sizes: Sequence[int]) -> Headers:
-        """Return the headers of the datagrams behind those of these sizes."""
-        network, transport = bytearray(headers.network), bytearray(headers.transport)
-        if not headers.is_ipv6:
-            identification, fragment = struct.unpack_from(">HH", network, 4)
-            if identification or not fragment:
-                struct.pack_into(">H", network, 4, (identification + len(sizes)) & 0xFFFF)
-        if headers.protocol == TCP:
-            (sequence,) = struct.unpack_from(">I", transport, 4)
-            struct.pack_into(">I", transport, 4, (sequence + sum(sizes)) & 0xFFFFFFFF)
-        return replace(headers, network=bytes(network), transport=bytes(transport))
+        return self._rng.choice(altered_headers(headers))

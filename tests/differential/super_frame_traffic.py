@@ -135,12 +135,14 @@ class Traffic:
 
     def steps(self, count: int) -> Iterator[p4r.Update | Burst]:
         """Yield bursts, and view changes between them, until this many datagrams are sent."""
+        phase = self._flows.barely_unlike()
         while count > 0:
-            if self._rng.random() < 0.2:
-                yield from self._change_view()
-            for burst in self._bursts(self._phase()):
+            for burst in self._bursts(phase):
                 count -= len(burst.frames)
                 yield burst
+            if self._rng.random() < 0.2:
+                yield from self._change_view()
+            phase = self._phase()
 
     def _change_view(self) -> Iterator[p4r.Update]:
         job = self._rng.choice(list(self._jobs.values()))
