@@ -152,6 +152,9 @@ class OrdinaryFlows:
             damaged = first.carry([bytes(size)], needs_checksum=False)
             arrivals.append(replace(damaged, frame=_flipped(damaged.frame, -1, 1)))
             arrivals.append(next_headers(first, [size]).carry([bytes(size)] * 3))
+            many = [PAYLOAD_SIZES[-1]] * SUPER_FRAME_MAX
+            for headers in (first, next_headers(first, many)):  # together more than IP carries
+                arrivals.append(headers.carry([bytes(count) for count in many]))
         return [(port, arrival) for arrival in arrivals]
 
     def _new_flow(self) -> Flow:

@@ -35,7 +35,7 @@ from switchfold.hostlib.slots.wire import ETHERNET_BYTES, IPV4_BYTES, UDP_PORT, 
 from switchfold.p4src import VARIANTS, Variant, artefacts
 
 SEED = 5
-DATAGRAMS = 1500
+DATAGRAMS = 1700
 IPV4, NO_NUMBER = b"\x08\x00", b"\0\0\x40\0"
 """Ethertype; identification 0 and the flag DF."""
 OUTCOMES = {

@@ -91,8 +91,6 @@ class VethSoftswitch:
             stack.callback(self._client.close)
             self._client.push(json, p4info)
             self.switch.set_packet_in(None)  # queued for `packet_in` instead
-            with _on_one_processor():  # the switch's thread stays there
-                self.switch.start()
             self._resources = stack.pop_all()
         self._sent: dict[int, int] = dict.fromkeys(PORTS, 0)
         self.left: dict[int, list[bytes]] = {port: [] for port in (*PORTS, CPU_PORT)}
@@ -110,10 +108,11 @@ class VethSoftswitch:
         return self._client.write(update)
 
     def send(self, burst: Burst) -> None:
-        """Send a burst, and take all frames that leave in answer."""
+        """Send a burst, which waits at the port; start the switch and take all that leaves."""
         with _on_one_processor():
             for arrival in burst.arrivals:
                 self._hosts[burst.port].send(arrival.offload + arrival.frame)
+            self.switch.start()
         self._sent[burst.port] += len(burst.frames)
         # The switch counts what it received, and sends all answers, under one lock.
         wait_until(
@@ -127,6 +126,7 @@ class VethSoftswitch:
         for port in self.left:
             while len(self.left[port]) < self.statistics(port)["tx_packets"]:
                 self.left[port] += self._take(port)
+        self.switch.stop()
 
     def _take(self, port: int) -> list[bytes]:
         if port == CPU_PORT:
