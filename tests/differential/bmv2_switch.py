@@ -63,7 +63,9 @@ class Bmv2Switch:
 
     name = "bmv2"
 
-    def __init__(self, json: Path, p4info: Path) -> None:
+    def __init__(self, json: Path, p4info: Path, *, endless_s: float = ENDLESS_S) -> None:
+        """Start it; a packet that takes longer than `endless_s` ends it."""
+        self._endless_s = endless_s
         with contextlib.ExitStack() as stack:
             self._log = stack.enter_context(tempfile.TemporaryFile())
             control, data = free_tcp_port(), free_tcp_port()
@@ -123,7 +125,7 @@ class Bmv2Switch:
         message = _PacketMessage(device_id=DEVICE_ID, port=packet.port, packet=packet.frame)
         deadline = time.monotonic() + DEADLINE_S
         while True:
-            answers = self._stream(iter([message]), timeout=ENDLESS_S)
+            answers = self._stream(iter([message]), timeout=self._endless_s)
             try:
                 return [(answer.port, answer.packet) for answer in answers]
             except grpc.RpcError as exc:

@@ -27,7 +27,8 @@ from switchfold.bmv2_topos.network.namespaces import (
     remove_namespace,
 )
 from switchfold.softswitch.switch.switch import Switch
-from test_veth_ports import bring_up, interfaces, ip, packet_socket
+from test_veth_ports import interfaces
+from veth_pair import bring_up, ip, packet_socket
 
 __all__ = ["interfaces"]  # a fixture
 

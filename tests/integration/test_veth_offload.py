@@ -14,7 +14,8 @@ import pytest
 from first_byte import HandWrittenProgram, compile_first_byte
 from flow_frames import ones_sum
 from switchfold.softswitch.switch.switch import Switch
-from test_veth_ports import interfaces, ip, packet_socket, wait_for_statistic
+from test_veth_ports import interfaces, wait_for_statistic
+from veth_pair import ip, packet_socket
 
 __all__ = ["interfaces"]  # a fixture
 

@@ -2,14 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import json
 import os
 import socket
 import struct
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,34 +16,12 @@ from switchfold.softswitch.errors import InterfaceNotFoundError, PortInUseError
 from switchfold.softswitch.switch.port_watch import PortWatch
 from switchfold.softswitch.switch.switch import Switch
 from time_bound import wait_until
+from veth_pair import bring_up, ip, packet_socket
 
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="veth ports need root"),
 ]
-
-
-def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
-
-
-def bring_up(*names: str) -> None:
-    """Set both ends of a veth pair up, and wait until they carry frames.
-
-    The end that is up first gets its carrier with the second. A thread of the kernel then replaces
-    its queueing discipline "noop", which drops all frames, at some later moment.
-    """
-    for name in names:
-        Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
-        ip("link", "set", name, "up")
-    for name in names:
-        wait_until(lambda name=name: queueing_discipline(name) != "noop", name)
-
-
-def queueing_discipline(name: str) -> str:
-    command = ["ip", "-json", "link", "show", "dev", name]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True)
-    return json.loads(shown.stdout)[0]["qdisc"]
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +38,6 @@ def interfaces() -> Iterator[tuple[str, str]]:
         yield switch_end, host_end
     finally:
         subprocess.run(["ip", "link", "del", switch_end], check=False, capture_output=True)
-
-
-def packet_socket(interface: str) -> socket.socket:
-    host = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-    host.setsockopt(263, 23, 1)  # SOL_PACKET, PACKET_IGNORE_OUTGOING
-    host.bind((interface, 3))  # ETH_P_ALL only now: until then it would hear all interfaces
-    host.settimeout(60)
-    return host
 
 
 def test_veth_port_echoes_frames(program: HandWrittenProgram, interfaces: tuple[str, str]) -> None:

@@ -11,7 +11,11 @@ from typing import Any
 
 
 def wait_until(
-    is_so: Callable[[], Any], what: str | Callable[[], str], limit_s: float = 60.0
+    is_so: Callable[[], Any],
+    what: str | Callable[[], str],
+    limit_s: float = 60.0,
+    *,
+    interval_s: float = 0.02,
 ) -> None:
     """Wait until the condition holds; after the limit, fail with `what` or its result."""
     end_s = time.monotonic() + limit_s
@@ -20,7 +24,7 @@ def wait_until(
             raise AssertionError(
                 f"not within {limit_s} s: {what if isinstance(what, str) else what()}"
             )
-        time.sleep(0.02)
+        time.sleep(interval_s)
 
 
 async def until(is_true: Callable[[], bool], deadline_s: float = 60.0) -> None:

@@ -17,6 +17,16 @@ from switchfold import p4src
 DEADLINE_S = 60.0
 
 
+def table_entry(entry: Entry) -> fy.P4TableEntry:
+    """Return finsy's form of an entry."""
+    match = {
+        name: value if isinstance(value, int) else f"{value[0]:#x}/{value[1]}"
+        for name, value in entry.match.items()
+    }
+    action = fy.P4TableAction(entry.action, **entry.params)
+    return fy.P4TableEntry(entry.table, match=fy.P4TableMatch(**match), action=action)
+
+
 class P4RuntimeControl:
     """A P4Runtime client that pushes one program and then blocks for each request."""
 
@@ -85,21 +95,13 @@ class P4RuntimeControl:
         """Send a frame out of a port."""
         self._run(self._switch.write([fy.P4PacketOut(frame, egress_port=port, _pad=0)]))
 
-    def _table_entry(self, entry: Entry) -> fy.P4TableEntry:
-        match = {
-            name: value if isinstance(value, int) else f"{value[0]:#x}/{value[1]}"
-            for name, value in entry.match.items()
-        }
-        action = fy.P4TableAction(entry.action, **entry.params)
-        return fy.P4TableEntry(entry.table, match=fy.P4TableMatch(**match), action=action)
-
     def insert(self, *entries: Entry) -> None:
         """See packet_target.Target."""
-        self._run(self._switch.write([+self._table_entry(entry) for entry in entries]))
+        self._run(self._switch.write([+table_entry(entry) for entry in entries]))
 
     def delete(self, *entries: Entry) -> None:
         """See packet_target.Target."""
-        self._run(self._switch.write([-self._table_entry(entry) for entry in entries]))
+        self._run(self._switch.write([-table_entry(entry) for entry in entries]))
 
     def set_multicast_group(self, group_id: int, replicas: Sequence[tuple[int, int]]) -> None:
         """See packet_target.Target."""
@@ -112,7 +114,7 @@ class P4RuntimeControl:
 
     def direct_counter(self, entry: Entry) -> int:
         """See packet_target.Target."""
-        (found,) = self._read(fy.P4DirectCounterEntry(table_entry=self._table_entry(entry)))
+        (found,) = self._read(fy.P4DirectCounterEntry(table_entry=table_entry(entry)))
         return found.packet_count
 
     def _read(self, wanted: Any) -> list[Any]:
