@@ -22,7 +22,7 @@ $(BIN)/python:
 	  { rm -rf $(VENV); echo "error: $(PYTHON) cannot make environments; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
 
 # Whose changes need a new installation, which compiles the C library.
-PACKAGE := pyproject.toml setup.py $(wildcard hostlib/native/*.[ch])
+PACKAGE := pyproject.toml setup.py $(wildcard hostlib/native/*/*.[ch])
 
 $(VENV)/.run-installed: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[controller]'

@@ -69,8 +69,8 @@ setup(
     ext_modules=[
         Extension(
             "switchfold.hostlib.native._native",
-            sources=sorted(str(path) for path in NATIVE.glob("*.c")),
-            depends=sorted(str(path) for path in NATIVE.glob("*.h")),
+            sources=sorted(str(path) for path in NATIVE.rglob("*.c")),
+            depends=sorted(str(path) for path in NATIVE.rglob("*.h")),
             extra_compile_args=list(FLAGS),
             libraries=["m"],
             py_limited_api=True,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The blocks of one view: sent once by each worker, copied by its switch to all others.
 
-See `hostlib/native/block_exchange.h` for what the C library does with them.
+See `hostlib/native/blocks/block_exchange.h` for what the C library does with them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An endless sequence of chunks over a range of slots: the tensors of a stream of the C library.
 
-See `hostlib/native/stream.h` for what it does with them.
+See `hostlib/native/slots/stream.h` for what it does with them.
 """
 
 from __future__ import annotations

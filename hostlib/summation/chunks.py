@@ -34,7 +34,7 @@ Describe = Callable[[NDArray[Any]], NDArray[np.int32]]
 
 
 class ValueKind(enum.IntEnum):
-    """`values_t` of hostlib/native/source.h: how numbers become values of the wire."""
+    """`values_t` of hostlib/native/slots/source.h: how numbers become values of the wire."""
 
     INT32 = 0
     FLOAT16 = 1

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A tensor as the C library sees it; see `hostlib/native/source.h`."""
+"""A tensor as the C library sees it; see `hostlib/native/slots/source.h`."""
 
 from __future__ import annotations
 

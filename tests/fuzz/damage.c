@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "header.h"
+#include "slots/header.h"
 #include "random.h"
 
 typedef struct {

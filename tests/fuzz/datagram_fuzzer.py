@@ -17,7 +17,7 @@ FLAGS = ("-O1", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", f"-I{NATIVE}", f
 
 def build(folder: Path) -> Path:
     """Return the executable, made in this folder."""
-    sources = sorted([*HERE.glob("*.c"), *NATIVE.glob("*.c")])
+    sources = sorted([*HERE.glob("*.c"), *NATIVE.rglob("*.c")])
     return build_sanitized(folder / "datagram_fuzzer", sources, FLAGS)
 
 

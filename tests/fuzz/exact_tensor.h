@@ -5,7 +5,7 @@
 #ifndef SWITCHFOLD_FUZZ_EXACT_TENSOR_H
 #define SWITCHFOLD_FUZZ_EXACT_TENSOR_H
 
-#include "exact.h"
+#include "values/exact.h"
 
 // Draw dtype, groups and limbs, so that four workers' sums stay in int32. Returns the number of chunks, at most
 // `most_chunks`.

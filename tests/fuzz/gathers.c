@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "header.h"
+#include "slots/header.h"
 #include "random.h"
 
 #define MOST_CHUNKS 200u // more than a window

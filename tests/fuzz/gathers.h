@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "allgather.h"
+#include "blocks/allgather.h"
 #include "tensors.h"
 
 #define MOST_GATHERS 3u

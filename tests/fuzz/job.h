@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "frames.h"
+#include "transport/frames.h"
 #include "gathers.h"
 #include "network.h"
-#include "reducer.h"
+#include "slots/reducer.h"
 #include "slot_switch.h"
-#include "socket_transport.h"
+#include "transport/socket_transport.h"
 #include "tensors.h"
 
 #define MOST_TREES 3u

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "header.h"
+#include "slots/header.h"
 #include "random.h"
 
 #define MOST_SEGMENTS 64u

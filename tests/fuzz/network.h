@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "damage.h"
-#include "frames.h"
+#include "transport/frames.h"
 
 #define MOST_QUEUED 1024u
 

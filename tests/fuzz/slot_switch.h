@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "header.h"
+#include "slots/header.h"
 
 typedef struct {
   uint32_t round, bitmap, num_contributors;

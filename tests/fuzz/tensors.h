@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "stream.h"
+#include "slots/stream.h"
 
 #define MOST_WORKERS 4u
 #define MOST_TENSORS 4u

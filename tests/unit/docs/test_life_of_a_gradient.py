@@ -121,7 +121,7 @@ def c_functions(path: str) -> frozenset[str]:
 
 def initial_chunks() -> int:
     """Return the window of a new stream."""
-    source = (ROOT / "hostlib/native/stream.c").read_text(encoding="utf-8")
+    source = (ROOT / "hostlib/native/slots/stream.c").read_text(encoding="utf-8")
     found = re.search(r"^#define INITIAL_CHUNKS (\d+)u", source, re.MULTILINE)
     assert found is not None
     return int(found[1])

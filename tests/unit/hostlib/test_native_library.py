@@ -85,7 +85,8 @@ def in_c(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     lines += ["}", ""]
     source, program = folder / "layout.c", folder / "layout"
     source.write_text("\n".join(lines), encoding="utf-8")
-    command = [*find_compiler(), "-std=c11", "-D_GNU_SOURCE", f"-I{NATIVE}", "-o", str(program)]
+    folders = [f"-I{folder}" for folder in NATIVE.iterdir() if folder.is_dir()]
+    command = [*find_compiler(), "-std=c11", "-D_GNU_SOURCE", *folders, "-o", str(program)]
     subprocess.run([*command, str(source)], check=True)
     said = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
     pairs = (line.rsplit("=", 1) for line in said.splitlines())

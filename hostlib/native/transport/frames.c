@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "header.h"
+#include "../slots/header.h"
 
 #define IPV4_BYTES 20u
 #define UDP_BYTES 8u

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "header.h"
-#include "quantization.h"
+#include "../values/quantization.h"
 
 static uint64_t first_of(uint32_t chunk, uint32_t values_per_packet) { return (uint64_t)chunk * values_per_packet; }
 

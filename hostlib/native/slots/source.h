@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "exact.h"
+#include "../values/exact.h"
 
 typedef enum {
   VALUES_INT32,   // int32 numbers as they are

@@ -15,9 +15,9 @@
 #include "allgather.h"
 #include "block_receiver.h"
 #include "block_sender.h"
-#include "refusal.h"
-#include "stream.h"
-#include "transport.h"
+#include "../slots/refusal.h"
+#include "../slots/stream.h"
+#include "../transport/transport.h"
 
 // The pause between reports is a round trip divided by this, and half of that if chunks are missing.
 #define REPORT_DELAY_SHARE 2

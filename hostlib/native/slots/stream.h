@@ -20,7 +20,7 @@
 #include "slot.h"
 #include "source.h"
 #include "straggler.h"
-#include "transport.h"
+#include "../transport/transport.h"
 
 #define BATCH 256u // most datagrams sent or taken at once
 

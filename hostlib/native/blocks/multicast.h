@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "header.h"
+#include "../slots/header.h"
 
 #define BLOCK_WINDOW 128u // most chunks of a sequence that a receiver holds beyond a gap
 #define NOBODY 255u       // at ABOUT_AT: the packet says nothing about a worker's chunks

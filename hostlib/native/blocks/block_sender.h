@@ -13,11 +13,11 @@
 
 #include "allgather.h"
 #include "block_receiver.h"
-#include "congestion.h"
+#include "../slots/congestion.h"
 #include "multicast.h"
-#include "rtt.h"
-#include "stream.h"
-#include "transport.h"
+#include "../slots/rtt.h"
+#include "../slots/stream.h"
+#include "../transport/transport.h"
 
 // Bounds of how long a report waits for chunks that could carry the same receipts.
 #define LEAST_REPORT_DELAY_S 0.001

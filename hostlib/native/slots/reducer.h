@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "block_exchange.h"
+#include "../blocks/block_exchange.h"
 #include "pace.h"
 #include "refusal.h"
 #include "stream.h"
