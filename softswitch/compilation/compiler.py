@@ -35,37 +35,12 @@ if TYPE_CHECKING:
 RUNTIME = Path(__file__).parents[1] / "runtime"
 GENERATOR = tuple(Path(__file__).parents[1] / folder for folder in ("generator", "program"))
 """Folders of the modules that decide the C text of a program."""
-SOURCES = (
-    "action_profile.c",
-    "crc.c",
-    "pages.c",
-    "table.c",
-    "table_index.c",
-    "table_match.c",
-    "table_tuples.c",
-)
-HEADERS = (
-    "action_profile.h",
-    "crc.h",
-    "hash.h",
-    "message.h",
-    "meter.h",
-    "packet.h",
-    "pages.h",
-    "pipeline.h",
-    "pipeline_entries.h",
-    "pipeline_ops.h",
-    "pipeline_state.h",
-    "pipeline_tables.h",
-    "table.h",
-    "table_index.h",
-    "table_match.h",
-    "table_tuples.h",
-    "trace.h",
-    "trace_ops.h",
-    "value_set.h",
-    "varbit.h",
-    "wide.h",
+_FOLDERS = (RUNTIME, *(RUNTIME / part for part in ("program", "tables", "ports", "switch")))
+INCLUDES = tuple(f"-I{folder}" for folder in _FOLDERS)
+SOURCES = tuple(sorted([*RUNTIME.glob("program/*.c"), *RUNTIME.glob("tables/*.c")]))
+"""What every program is compiled with; the rest of the runtime is compiled once."""
+HEADERS = tuple(
+    sorted(p for folder in ("", "program/", "tables/") for p in RUNTIME.glob(f"{folder}*.h"))
 )
 FLAGS = (
     "-std=c11",
@@ -217,7 +192,7 @@ def _digest(inputs: Sequence[str], command: list[str]) -> str:
     for piece in pieces:
         digest.update(piece.encode() + b"\0")
     modules = sorted(path for folder in GENERATOR for path in folder.rglob("*.py"))
-    for path in (*modules, *(RUNTIME / name for name in (*SOURCES, *HEADERS))):
+    for path in (*modules, *SOURCES, *HEADERS):
         digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:24]
 
@@ -236,8 +211,8 @@ def _build(text: str, command: list[str], library: Path) -> None:
         source = directory / "pipeline.c"
         source.write_text(text, encoding="utf-8")
         built = directory / library.name
-        sources = [str(source), *(str(RUNTIME / item) for item in SOURCES)]
-        arguments = [*command, f"-I{RUNTIME}", "-o", str(built), *sources]
+        sources = [str(source), *map(str, SOURCES)]
+        arguments = [*command, *INCLUDES, "-o", str(built), *sources]
         result = run_compiler(arguments, directory)
         if result.returncode != 0:
             raise CompileError(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The C runtime (runtime/switch.h) as a shared library: compiled once, declared for ctypes."""
+"""The C runtime as a shared library, compiled once; runtime/switch/switch.h for ctypes."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ from ..switch.pipeline import (
 )
 from .build_folder import build_folder, cache_errors
 from .compiler import (
+    INCLUDES,
+    RUNTIME,
     default_cache_dir,
     environment_flags,
     find_compiler,
@@ -40,41 +42,17 @@ from .compiler import (
     run_compiler,
 )
 
-RUNTIME: Final = Path(__file__).parents[1] / "runtime"
-SOURCES: Final = tuple(
-    RUNTIME / f"{name}.c"
-    for name in (
-        "capture",
-        "control",
-        "impairments",
-        "joining",
-        "loop",
-        "offload",
-        "packet_path",
-        "packets",
-        "port_mem",
-        "port_udp",
-        "port_veth",
-        "ports",
-        "replication",
-        "reports",
-        "sending",
-        "switch",
-    )
-)
-FLAGS: Final = (
-    *("-std=c11", "-O3", "-march=native", "-Wall", "-Wextra", "-pthread"),
-    f"-I{RUNTIME}",
-)
+SOURCES: Final = tuple(sorted([*RUNTIME.glob("ports/*.c"), *RUNTIME.glob("switch/*.c")]))
+FLAGS: Final = ("-std=c11", "-O3", "-march=native", "-Wall", "-Wextra", "-pthread", *INCLUDES)
 FRAME_BYTES_MAX: Final = 9232
-"""Of runtime/packets.h: the longest frame that the switch carries."""
+"""Of runtime/ports/packets.h: the longest frame that the switch carries."""
 NO_PROGRAM: Final = -1000
 CAPTURE_FAILED: Final = -2000
-"""Of runtime/switch.h: minus the errno of opening the capture file."""
+"""Of runtime/switch/switch.h: minus the errno of opening the capture file."""
 
 
 class ImpairmentsT(ctypes.Structure):
-    """`impairments_t` of runtime/impairments.h."""
+    """`impairments_t` of runtime/ports/impairments.h."""
 
     _fields_ = [
         ("loss", c_double),
@@ -91,7 +69,7 @@ class ImpairmentsT(ctypes.Structure):
 
 
 class ReplicaT(ctypes.Structure):
-    """`replica_t` of runtime/switch.h."""
+    """`replica_t` of runtime/switch/switch.h."""
 
     _fields_ = [("port", c_uint32), ("replica_id", c_uint32)]
 
@@ -186,7 +164,7 @@ def build_runtime(cache_dir: Path | None = None) -> Path:
     """
     compiler = (*find_compiler(), *FLAGS, *environment_flags())
     digest = hashlib.sha256(repr((compiler, processor_features())).encode())
-    for path in (*SOURCES, *sorted(RUNTIME.glob("*.h"))):
+    for path in (*SOURCES, *sorted(RUNTIME.rglob("*.h"))):
         digest.update(path.read_bytes())
     library = (cache_dir or default_cache_dir()) / f"runtime-{digest.hexdigest()[:20]}.so"
     with cache_errors(library.parent):

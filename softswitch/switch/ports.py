@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SuperFrames(enum.Flag):
-    """What a port carries in one piece; values of runtime/ports.h."""
+    """What a port carries in one piece; values of runtime/ports/ports.h."""
 
     RECEIVED = 1
     SENT_UDP = 2

@@ -20,7 +20,7 @@ _WAIT_S: Final = 0.1
 
 
 class ReportKind(enum.IntEnum):
-    """`report_kind_t` of runtime/switch.h."""
+    """`report_kind_t` of runtime/switch/switch.h."""
 
     DIGEST = 0
     MESSAGE = 1

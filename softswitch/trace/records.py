@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Splits the byte stream of runtime/trace.h into records."""
+"""Splits the byte stream of runtime/program/trace.h into records."""
 
 import struct
 from collections.abc import Iterator

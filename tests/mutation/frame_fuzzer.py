@@ -16,7 +16,7 @@ from differential.packets import PacketGenerator
 from differential.program_layout import ProgramLayout
 from sanitized_program import build as build_sanitized
 from sanitized_program import compile_objects
-from switchfold.softswitch.compilation.compiler import RUNTIME, SOURCES
+from switchfold.softswitch.compilation.compiler import INCLUDES, SOURCES
 from switchfold.softswitch.compilation.runtime_library import SOURCES as RUNTIME_SOURCES
 from switchfold.softswitch.generator import generate
 from switchfold.softswitch.program.bmv2_json import read_program
@@ -33,8 +33,8 @@ class FuzzerBuilder:
 
     def __init__(self, folder: Path, level: str) -> None:
         """Compile the runtime into this folder; `level` is the compiler's, "-O1" for instance."""
-        self._flags = (level, f"-I{RUNTIME}")
-        sources = [*(RUNTIME / name for name in SOURCES), *RUNTIME_SOURCES]
+        self._flags = (level, *INCLUDES)
+        sources = [*SOURCES, *RUNTIME_SOURCES]
         self._objects = compile_objects(folder, sources, self._flags)
 
     def build(self, json: Path, folder: Path, seed: int = 1) -> Path:

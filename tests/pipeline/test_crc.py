@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from switchfold.softswitch.compilation.compiler import FLAGS, RUNTIME, find_compiler
+from switchfold.softswitch.compilation.compiler import FLAGS, INCLUDES, RUNTIME, find_compiler
 
 ONES = 0xFFFF_FFFF
 
@@ -34,8 +34,8 @@ ORACLES: dict[str, Callable[[bytes, int], int]] = {
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     path = tmp_path_factory.mktemp("crc") / "crc.so"
-    command = [*find_compiler(), *FLAGS, "-Werror", f"-I{RUNTIME}", "-o", str(path)]
-    subprocess.run([*command, str(RUNTIME / "crc.c")], check=True)
+    command = [*find_compiler(), *FLAGS, "-Werror", *INCLUDES, "-o", str(path)]
+    subprocess.run([*command, str(RUNTIME / "program" / "crc.c")], check=True)
     return ctypes.CDLL(str(path))
 
 

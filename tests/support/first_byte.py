@@ -8,8 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from switchfold.softswitch.compilation.compiler import find_compiler
-from switchfold.softswitch.compilation.runtime_library import RUNTIME
+from switchfold.softswitch.compilation.compiler import INCLUDES, find_compiler
 
 
 @dataclass(frozen=True)
@@ -21,6 +20,6 @@ def compile_first_byte(folder: Path) -> HandWrittenProgram:
     """Build the pipeline into `folder`."""
     library = folder / "first_byte.so"
     source = Path(__file__).with_suffix(".c")
-    flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{RUNTIME}"]
+    flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", *INCLUDES]
     subprocess.run([*find_compiler(), *flags, "-o", str(library), str(source)], check=True)
     return HandWrittenProgram(library)

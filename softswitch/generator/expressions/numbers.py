@@ -3,7 +3,7 @@
 """Numbers in C: values with their range, literals, types that hold them, how they are stored.
 
 A value of up to 127 bits and a sign is a native integer, a larger one a pointer to limbs: 64-bit
-words in two's complement, least significant first (runtime/wide.h).
+words in two's complement, least significant first (runtime/program/wide.h).
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ..headers import storage_bits, storage_type
 
 _BITS = {"int32_t": 31, "int64_t": 63, "wide_int_t": 127}
 MAX_BITS = 8192
-"""Longest intermediate value; runtime/wide.h divides numbers of this size."""
+"""Longest intermediate value; runtime/program/wide.h divides numbers of this size."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ _KINDS = {
 _EXTRA_CELLS = {"COUNTED": "counter_cell_t", "TIMED": "idle_cell_t", "METERED": "meter_cell_t"}
 MAX_WORDS = 64
 ENTRIES_MAX = 1 << 30
-"""The limit of runtime/table.h."""
+"""The limit of runtime/tables/table.h."""
 
 
 def table_symbol(table: ProgramTable) -> str:

@@ -70,7 +70,7 @@ def test_verbs_are_documented() -> None:
 
 
 def test_statistics_are_documented() -> None:
-    source = (ROOT / "softswitch" / "runtime" / "ports.c").read_text("utf-8")
+    source = (ROOT / "softswitch" / "runtime" / "ports" / "ports.c").read_text("utf-8")
     table = source[source.index("port_statistic_names[") : source.index("};")]
     names = set(re.findall(r'"(\w+)"', table))
     documented = set(re.findall(r"`(\w+)`", section("## Statistics")))
