@@ -23,10 +23,8 @@ class NativeSource:
     """The library's structure of a source, and the arrays that must stay while it is in use."""
 
     def __init__(self, source: ChunkSource) -> None:
-        self._source = source  # has more arrays
+        self._source = source  # keeps the arrays that are not in `wire`
         self.wire = wire = source.wire_values()
-        self._withheld = source.withheld
-        self._contributors = source.contributors
         self.is_ready_made = wire.kind is ValueKind.READY
         """Whether Python computes the values."""
         self.struct = SourceStruct(
@@ -39,11 +37,11 @@ class NativeSource:
             forward=_address(wire.forward),
             backward=_address(wire.backward),
             exponents=_address(wire.exponents),
-            withheld=_address(self._withheld),
+            withheld=_address(source.withheld),
             output=_address(wire.output),
             results=_address(wire.results),
             exact=None if wire.exact is None else ctypes.addressof(wire.exact),
-            contributors=_address(self._contributors),
+            contributors=address(source.contributors),
             is_mean=wire.is_mean,
         )
 

@@ -169,7 +169,7 @@ const mismatch_t *block_exchange_mismatch(const block_exchange_t *exchange) { re
 
 uint32_t block_exchange_lagging(const block_exchange_t *exchange) {
   uint32_t lagging = 0;
-  for (uint32_t place = 0; place < exchange->sender.num_others; place++) {
+  for (uint32_t place = 0; place < exchange->sender.num_others && place < MAX_OTHERS; place++) {
     lagging |= (uint32_t)(exchange->sender.taken[place] < exchange->sender.next_chunk) << place;
   }
   return lagging;
