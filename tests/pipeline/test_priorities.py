@@ -5,39 +5,30 @@
 from __future__ import annotations
 
 import random
-import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
 import pytest
 
 from pipeline_driver import PROGRAMS
-from switchfold.softswitch import Impairments, Switch, compile_program
+from priority_frames import (
+    CLONE,
+    CLONE_IN_EGRESS,
+    CLONED,
+    GROUP,
+    MULTICAST,
+    SESSION,
+    SIZE,
+    UNICAST,
+    Frame,
+    release,
+    send,
+    stop_port,
+)
+from switchfold.softswitch import Switch, compile_program
 from switchfold.softswitch.trace.pcap import read_pcap
-from time_bound import wait_until
 
-UNICAST, MULTICAST, CLONE, CLONE_IN_EGRESS, CLONED = 0, 1, 2, 3, 0xFF
 QUEUES = 8
-STANDSTILL = 1e-3
-"""In bits per second: the first frame takes a day."""
-
-
-class Frame(NamedTuple):
-    """The header of priorities.p4."""
-
-    command: int
-    priority: int
-    port: int
-    serial: int
-    enq_qdepth: int = 0
-
-    def pack(self) -> bytes:
-        return struct.pack(">BBHHI", *self)
-
-
-SIZE = len(Frame(0, 0, 0, 0).pack())
 
 
 def make_switch(priority_queues: int = QUEUES) -> Switch:
@@ -51,35 +42,6 @@ def make_switch(priority_queues: int = QUEUES) -> Switch:
 def switch() -> Iterator[Switch]:
     with make_switch() as made:
         yield made
-
-
-def stop_port(switch: Switch, port: int, queue_packets: int = 1000) -> None:
-    settings = Impairments(rate_bits_per_s=STANDSTILL, queue_packets=queue_packets)
-    switch.ports.set_impairments(port, settings, direction="out")
-
-
-def send(switch: Switch, frames: Sequence[Frame]) -> None:
-    """Send frames into port 1, and wait until the switch has taken all."""
-    data = np.frombuffer(b"".join(frame.pack() for frame in frames), np.uint8)
-    before = switch.ports.statistics(1)["rx_packets"]
-    lengths = np.full(len(frames), SIZE, np.int32)
-    assert switch.ports.mem_port(1).send(data.reshape(-1, SIZE), lengths) == len(frames)
-    wait_until(
-        lambda: switch.ports.statistics(1)["rx_packets"] == before + len(frames),
-        lambda: f"{len(frames)} frames sent, {switch.ports.statistics(1)}",
-    )
-
-
-def release(switch: Switch, port: int) -> list[Frame]:
-    """Lift the rate of a port; return what leaves, in order."""
-    switch.ports.set_impairments(port, Impairments(), direction="out")
-    data, lengths = np.zeros((64, SIZE), np.uint8), np.zeros(64, np.int32)
-    left: list[Frame] = []
-    while len(left) < switch.ports.statistics(port)["tx_packets"]:
-        count = switch.ports.mem_port(port).receive(data, lengths, timeout_s=60)
-        assert count > 0
-        left += [Frame(*struct.unpack(">BBHHI", row.tobytes())) for row in data[:count]]
-    return left
 
 
 def strict(frames: Sequence[Frame]) -> list[Frame]:
@@ -155,8 +117,8 @@ def test_replicas_have_the_priority_of_their_packet_and_clones_the_lowest(switch
     for port in (2, 3):
         switch.ports.add(port, "mem")
         stop_port(switch, port)
-    switch.replication.set_multicast_group(1, [(2, 1), (3, 2)])
-    switch.replication.set_clone_session(5, [(2, 1)])
+    switch.replication.set_multicast_group(GROUP, [(2, 1), (3, 2)])
+    switch.replication.set_clone_session(SESSION, [(2, 1)])
     switch.start()
     send(switch, frames)
     first, second, third, fourth = frames
