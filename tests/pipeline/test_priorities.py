@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from pipeline_driver import PROGRAMS
 from priority_frames import (
@@ -26,6 +27,7 @@ from priority_frames import (
     stop_port,
 )
 from switchfold.softswitch import Switch, compile_program
+from switchfold.softswitch.commands.command import main
 from switchfold.softswitch.trace.pcap import read_pcap
 
 QUEUES = 8
@@ -136,6 +138,18 @@ def test_a_port_closes_with_frames_in_its_queues(switch: Switch) -> None:
         send(switch, frames)
         assert switch.ports.statistics(2)["impaired_out_delayed"] == len(frames)
         switch.ports.remove(2)
+
+
+def test_a_trace_has_the_queues_that_it_is_given() -> None:
+    words = ["trace", str(PROGRAMS / "priorities.json"), "--color", "never"]
+    words += ["--frame", Frame(UNICAST, 3, 2, 0).pack().hex()]
+    traced = [
+        CliRunner().invoke(main, [*words, "--priority-queues", str(queues)], catch_exceptions=False)
+        for queues in (3, 4)
+    ]
+    assert [result.exit_code for result in traced] == [0, 0]
+    dropped = "dropped: priority 3 has no queue for port 2"
+    assert [dropped in result.stdout for result in traced] == [True, False]
 
 
 @pytest.mark.parametrize("queues", [-1, 0, 257])
