@@ -27,7 +27,7 @@ void impairments_set(impairment_stage_t *stage, const impairments_t *settings, u
                      settings->reordering > 0 || settings->delay_ns > 0 || settings->rate_bits_per_s > 0;
 }
 
-static void send_from(impairment_stage_t *stage, packet_t *packet, uint64_t start_ns) {
+static void start_sending(impairment_stage_t *stage, packet_t *packet, uint64_t start_ns) {
   const impairments_t *settings = &stage->settings;
   stage->line_free_ns = start_ns + (uint64_t)(packet->bytes * 8e9 / settings->rate_bits_per_s);
   stage->sent_priority = packet->priority;
@@ -42,7 +42,7 @@ static void advance_link(impairment_stage_t *stage, uint64_t now_ns) {
     priority_queue_t *queue = &stage->queues[stage->queue_count - 1];
     while (!queue->waiting.head) queue--;
     stage->waiting--;
-    send_from(stage, packet_list_pop(&queue->waiting), stage->line_free_ns);
+    start_sending(stage, packet_list_pop(&queue->waiting), stage->line_free_ns);
   }
 }
 
@@ -68,7 +68,7 @@ static void enter_line(impairment_stage_t *stage, pool_t *pool, packet_t *packet
   }
   advance_link(stage, now_ns);
   if (stage->line_free_ns <= now_ns) {
-    send_from(stage, packet, now_ns);
+    start_sending(stage, packet, now_ns);
   } else {
     packet_list_append(&queue->waiting, packet);
     stage->waiting++;
