@@ -109,8 +109,8 @@ define INSTRUMENTED
 	rm -rf build/instrumented build/lib.*
 	CC=gcc CFLAGS="$(1) $(WARNINGS)" $(BIN)/python -m pip install --quiet --no-deps --target build/instrumented .
 endef
-HOSTLIB := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py allgather_*.py loss_recovery.py malformed_*.py quantization.py exact*.py)
-THREADED := $(addprefix tests/unit/hostlib/test_, hostlib_engine.py session_allgather.py session_threads.py)
+HOSTLIB := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py allgather_*.py loss_recovery.py malformed_*.py quantization.py exact*.py row_*.py)
+THREADED := $(addprefix tests/unit/hostlib/test_, hostlib_engine.py session_allgather.py session_threads.py row_threads.py)
 sanitize-hostlib: $(VENV)/.dev-installed
 	$(call INSTRUMENTED,$(SANITIZERS))
 	PYTHONPATH=build/instrumented $(SANITIZED) $(HOSTLIB)

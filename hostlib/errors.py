@@ -43,6 +43,13 @@ HostlibError
 |  |- ServerRestartedError: a parameter server lost updates; go back to its checkpoint
 |  |- ResultForgottenError: the result was completed too long ago
 |  `- ResultTimeoutError (also TimeoutError): the result did not complete in time
+|- RowTableError: a sparse table of a parameter server
+|  |- RowShapeError (also ValueError): keys, gradients or values of another dtype or shape
+|  |- NonFiniteGradientError (also ValueError): names position and key of NaN or infinity
+|  |- LogOrderError (also ValueError): a push that is not in the order of the log
+|  |- RowFormatError (also ValueError): bytes that are no rows of such a table
+|  |- RowTableFullError: no room for the rows of new keys
+|  `- RowMemoryError (also MemoryError)
 |- SchemeError (also ValueError): a layer, a cluster or a scheme that do not fit together
 |  `- InformationBookError: a book that is damaged, inconsistent or of another epoch
 |- TraceError: a file of a timeline cannot be written or read
@@ -251,6 +258,40 @@ class ResultForgottenError(PeerError):
 
 class ResultTimeoutError(PeerError, TimeoutError):
     """The result did not complete at the other worker in time."""
+
+
+class RowTableError(HostlibError):
+    """Base of errors of sparse tables."""
+
+
+class RowShapeError(RowTableError, ValueError):
+    """An array has another dtype or shape, or does not lie in memory as the C code needs it."""
+
+
+class NonFiniteGradientError(RowTableError, ValueError):
+    """A pushed gradient, or the sum of those of a key, holds NaN or infinity."""
+
+    def __init__(self, message: str, position: int, key: int) -> None:
+        """Name the position in the batch and the key that is there."""
+        super().__init__(message)
+        self.position = position
+        self.key = key
+
+
+class LogOrderError(RowTableError, ValueError):
+    """A push does not come in the order of its log."""
+
+
+class RowFormatError(RowTableError, ValueError):
+    """Bytes are no rows, or those of a table of another kind."""
+
+
+class RowTableFullError(RowTableError):
+    """A table has as many rows as it may have."""
+
+
+class RowMemoryError(RowTableError, MemoryError):
+    """The system has no memory for a table or for more of its rows."""
 
 
 class SchemeError(HostlibError, ValueError):

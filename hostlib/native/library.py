@@ -8,6 +8,7 @@ Calls run without the interpreter lock.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from ctypes import (
     POINTER,
     c_bool,
@@ -434,19 +435,33 @@ def address(array: NDArray[Any]) -> int:
     return place
 
 
-def _load() -> ctypes.CDLL:
+def declare(prototypes: Mapping[str, tuple[Any, ...]]) -> None:
+    """Set result and arguments of functions; `prototypes` has them by name, the result first.
+
+    Raises TransportError if the library does not have one of them.
+    """
     try:
-        library = ctypes.CDLL(str(Path(__file__).with_name("_native.abi3.so")))
-        for name, (result, *arguments) in _PROTOTYPES.items():
+        for name, (result, *arguments) in prototypes.items():
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
-    except (OSError, AttributeError) as exc:
-        raise TransportError(
-            f"the C library of the data path is missing or older than this code: {exc}. Install"
-            " switchfold again with pip, which compiles it; that needs a C compiler (on Debian or"
-            " Ubuntu: apt-get install gcc libc6-dev)"
-        ) from exc
-    return library
+    except AttributeError as exc:
+        raise _missing(exc) from exc
+
+
+def _missing(cause: Exception) -> TransportError:
+    return TransportError(
+        f"the C library of the data path is missing or older than this code: {cause}. Install"
+        " switchfold again with pip, which compiles it; that needs a C compiler (on Debian or"
+        " Ubuntu: apt-get install gcc libc6-dev)"
+    )
+
+
+def _load() -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(str(Path(__file__).with_name("_native.abi3.so")))
+    except OSError as exc:
+        raise _missing(exc) from exc
 
 
 library: Final = _load()
+declare(_PROTOTYPES)

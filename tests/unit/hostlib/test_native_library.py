@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from switchfold.hostlib.allgather import block_exchange
-from switchfold.hostlib.native import library
+from switchfold.hostlib.native import library, row_library
 from switchfold.hostlib.native.transports import Joining
 from switchfold.hostlib.slots import switch_reducer, wire
 from switchfold.hostlib.summation import exact
@@ -22,7 +22,7 @@ from switchfold.softswitch.compilation.compiler import find_compiler
 NATIVE = Path(library.__file__).parent
 STRUCTURES = [
     item
-    for item in vars(library).values()
+    for item in {**vars(library), **vars(row_library)}.values()
     if isinstance(item, type) and issubclass(item, ctypes.Structure)
 ]
 NUMBERS = {
@@ -39,6 +39,12 @@ NUMBERS = {
     "LAYERS_BYTES": library.LAYERS_BYTES,
     "RANGE_LANES": exact.RANGE_LANES,
     "SPECIAL_LANES": exact.SPECIAL_LANES,
+    "MOST_WIDTH": row_library.MOST_WIDTH,
+    "MOST_ROWS": row_library.MOST_ROWS,
+    "MOST_POSITIONS": row_library.MOST_POSITIONS,
+    "OPTIMISER_NUMBERS": row_library.OPTIMISER_NUMBERS,
+    **{f"ROWS_{status.name}": int(status) for status in row_library.RowStatus},
+    **{f"INITIAL_{kind.name}": int(kind) for kind in row_library.InitialKind},
     **{f"JOIN_{joining.name}": int(joining) for joining in Joining},
     **{f"VALUES_{kind.name}": int(kind) for kind in ValueKind},
 }

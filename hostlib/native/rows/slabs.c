@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "slabs.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define SLAB_BYTES (16u << 20) // most of them, unless a row has more; only what rows use becomes memory
+#define HUGE_PAGE_BYTES (2u << 20)
+
+bool slabs_init(slabs_t *slabs, uint32_t numbers, uint32_t max_rows) {
+  *slabs = (slabs_t){.row_bytes = (uint32_t)(sizeof(row_t) + 4 * (size_t)numbers + 7) & ~7u};
+  while (UINT32_C(1) << slabs->rows_log2 < max_rows && (uint64_t)slabs->row_bytes << (slabs->rows_log2 + 1) <= SLAB_BYTES) {
+    slabs->rows_log2++;
+  }
+  slabs->most_slabs = (uint32_t)(((uint64_t)max_rows + (UINT64_C(1) << slabs->rows_log2) - 1) >> slabs->rows_log2);
+  slabs->slabs = calloc(slabs->most_slabs, sizeof *slabs->slabs);
+  return slabs->slabs;
+}
+
+void slabs_close(slabs_t *slabs) {
+  for (uint32_t i = 0; i < slabs->num_slabs; i++) free(slabs->slabs[i]);
+  free(slabs->slabs);
+}
+
+bool slabs_reserve(slabs_t *slabs, uint32_t num_rows) {
+  size_t bytes = (size_t)slabs->row_bytes << slabs->rows_log2;
+  while ((uint64_t)slabs->num_slabs << slabs->rows_log2 < num_rows) {
+    void *slab = NULL;
+    if (posix_memalign(&slab, bytes < HUGE_PAGE_BYTES ? 64 : HUGE_PAGE_BYTES, bytes)) return false;
+    // Rows are touched at random: with small pages, most touches would miss the TLB. Where there are none, it goes on.
+    if (bytes >= HUGE_PAGE_BYTES) madvise(slab, bytes, MADV_HUGEPAGE);
+    slabs->slabs[slabs->num_slabs++] = slab;
+  }
+  return true;
+}
