@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of `rows/` in the C library, and their structures; `rows/*.h` say what they mean."""
+"""Functions of the C library for sparse tables; the headers in `rows/` say what they mean."""
 
 from __future__ import annotations
 

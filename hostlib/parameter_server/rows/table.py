@@ -170,8 +170,8 @@ class RowTable:
         """Take the rows of a chunk, in place of rows with the same keys.
 
         The chunk is to come from a table of the same width and kind of optimiser, on a machine of
-        the same byte order: otherwise RowFormatError. Raises RowTableFullError and RowMemoryError. On
-        any error, the table is as before.
+        the same byte order. On any error, no row changes. Raises RowFormatError, RowTableFullError
+        and RowMemoryError.
         """
         chunk = np.frombuffer(data, np.uint8)
         position = ctypes.c_uint32()
@@ -220,8 +220,8 @@ class RowTable:
                 sums = status == RowStatus.SUM_NOT_FINITE
                 what = "a sum beyond float32" if sums else "NaN or infinity"
                 raise NonFiniteGradientError(
-                    f"gradients of {place}: {what}; nothing was applied. Clip or scale the gradients"
-                    " before they are pushed",
+                    f"gradients of {place}: {what}; nothing was applied. Clip or scale the"
+                    " gradients before they are pushed",
                     position,
                     0 if keys is None else int(keys[position]),
                 )
