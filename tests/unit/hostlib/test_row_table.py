@@ -390,7 +390,8 @@ def test_table_without_memory_keeps_its_rows() -> None:
         table.push(batches[0], gradients)
         status = open("/proc/self/statm").read().split()
         limit = int(status[0]) * resource.getpagesize() + (100 << 20)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        free = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, free[1]))
         try:
             for lsn, keys in enumerate(batches[1:], 1):
                 table.push(keys, gradients, lsn=lsn)
@@ -400,6 +401,7 @@ def test_table_without_memory_keeps_its_rows() -> None:
             assert table.lsn == lsn - 1
         else:
             raise AssertionError("4 GiB in 100 MiB")
+        resource.setrlimit(resource.RLIMIT_AS, free)
         for keys in batches[:lsn]:
             table.push(keys, gradients)
         pulled = table.pull(np.concatenate([batches[0][:100], batches[lsn - 1][:100]]))
