@@ -9,7 +9,6 @@ import enum
 from ctypes import (
     POINTER,
     c_bool,
-    c_char,
     c_char_p,
     c_double,
     c_float,
@@ -70,7 +69,6 @@ class RowTableOptionsStruct(ctypes.Structure):
     _fields_ = (
         ("width", c_uint32),
         ("max_rows", c_uint32),
-        ("optimiser", c_char * 16),
         ("numbers", c_double * OPTIMISER_NUMBERS),
         ("initial", InitialStruct),
     )
@@ -84,10 +82,11 @@ class RowPushStruct(ctypes.Structure):
 
 _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     # name: result, arguments
-    "optimiser_states": (c_uint32, c_char_p),
+    "optimiser_find": (c_void_p, c_char_p),
+    "optimiser_states": (c_uint32, c_void_p),
     "optimiser_apply": (
         None,
-        c_char_p,
+        c_void_p,
         POINTER(c_double),
         c_void_p,
         c_void_p,
@@ -97,7 +96,7 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     ),
     "placement_shards": (None, c_void_p, c_uint64, c_uint32, c_void_p),
     "placement_order": (None, c_void_p, c_uint64, c_uint32, c_void_p, c_void_p),
-    "row_table_new": (c_void_p, POINTER(RowTableOptionsStruct)),
+    "row_table_new": (c_void_p, c_void_p, POINTER(RowTableOptionsStruct)),
     "row_table_free": (None, c_void_p),
     "row_table_rows": (c_uint32, c_void_p),
     "row_table_lsn": (c_uint64, c_void_p),

@@ -6,6 +6,7 @@
 
 #define AHEAD 16u // entries that are on their way from memory at a time
 #define LINE_BYTES 64u
+#define MOST_PREFETCHED 1024u // of a row; the processor itself fetches the rest of a longer one
 
 static void group(key_batch_t *batch, uint32_t *places, uint32_t mask) {
   for (uint32_t i = 0; i < batch->count; i++) {
@@ -53,15 +54,16 @@ void key_batch_close(key_batch_t *batch) { free(batch->hashes); }
 
 static void prefetch_row(const row_t *row, uint32_t bytes) {
   for (uint32_t at = 0; at < bytes; at += LINE_BYTES) __builtin_prefetch((const uint8_t *)row + at, 1);
+  __builtin_prefetch((const uint8_t *)row + bytes - 1, 1); // the row may begin at the end of a line
 }
 
-uint32_t key_batch_find(key_batch_t *batch, const row_index_t *index) {
-  uint32_t missing = 0;
+uint32_t key_batch_find(key_batch_t *batch, const row_index_t *index, uint32_t row_bytes) {
+  uint32_t missing = 0, bytes = row_bytes < MOST_PREFETCHED ? row_bytes : MOST_PREFETCHED;
   for (uint32_t i = 0; i < AHEAD && i < batch->num_keys; i++) row_index_prefetch(index, batch->hashes[i]);
   for (uint32_t i = 0; i < batch->num_keys; i++) {
     if (i + AHEAD < batch->num_keys) row_index_prefetch(index, batch->hashes[i + AHEAD]);
     batch->rows[i] = row_index_guess(index, batch->hashes[i]);
-    if (batch->rows[i]) prefetch_row(batch->rows[i], index->slabs->row_bytes);
+    if (batch->rows[i]) prefetch_row(batch->rows[i], bytes);
   }
   for (uint32_t i = 0; i < batch->num_keys; i++) {
     int64_t key = batch->keys[batch->first[i]];

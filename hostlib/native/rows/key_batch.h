@@ -25,7 +25,7 @@ typedef struct {
 bool key_batch_open(key_batch_t *, const int64_t *keys, uint32_t count);
 void key_batch_close(key_batch_t *);
 
-// Find the rows. Returns how many keys have none. All lines of the rows are on their way into the cache.
-uint32_t key_batch_find(key_batch_t *, const row_index_t *);
+// Find the rows. Returns how many keys have none. The first `row_bytes` of each row are on their way into the cache.
+uint32_t key_batch_find(key_batch_t *, const row_index_t *, uint32_t row_bytes);
 
 #endif

@@ -87,9 +87,9 @@ const optimiser_t *optimiser_find(const char *name) {
   return NULL;
 }
 
-uint32_t optimiser_states(const char *name) { return optimiser_find(name)->num_states; }
+uint32_t optimiser_states(const optimiser_t *optimiser) { return optimiser->num_states; }
 
-void optimiser_apply(const char *name, const double *numbers, float *values, float *state, const float *gradient,
+void optimiser_apply(const optimiser_t *optimiser, const double *numbers, float *values, float *state, const float *gradient,
                      uint64_t count, uint64_t step) {
-  optimiser_find(name)->apply(values, state, gradient, count, numbers, step);
+  optimiser->apply(values, state, gradient, count, numbers, step);
 }

@@ -35,9 +35,9 @@ typedef struct {
 
 const optimiser_t *optimiser_find(const char *name); // NULL: none has this name
 
-// For callers with a name that is known: its number of states; and a step of a dense array.
-uint32_t optimiser_states(const char *name);
-void optimiser_apply(const char *name, const double *numbers, float *values, float *state, const float *gradient,
+// For callers that know only the handle.
+uint32_t optimiser_states(const optimiser_t *);
+void optimiser_apply(const optimiser_t *, const double *numbers, float *values, float *state, const float *gradient,
                      uint64_t count, uint64_t step);
 
 #endif

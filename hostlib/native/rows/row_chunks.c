@@ -15,7 +15,7 @@ static row_chunk_header_t header_of(const row_table_t *table, uint32_t num_rows)
       .row_bytes = table->slabs.row_bytes,
       .num_rows = num_rows,
   };
-  memcpy(header.optimiser, table->options.optimiser, sizeof header.optimiser);
+  strncpy(header.optimiser, table->optimiser->name, sizeof header.optimiser - 1);
   return header;
 }
 
@@ -61,7 +61,8 @@ static row_status_t import_rows(row_table_t *table, const int64_t *keys, const u
   key_batch_t batch;
   if (!key_batch_open(&batch, keys, count)) return ROWS_NO_MEMORY;
   pthread_mutex_lock(&table->lock);
-  row_status_t status = row_table_add(table, &batch, key_batch_find(&batch, &table->index), position);
+  uint32_t missing = key_batch_find(&batch, &table->index, table->slabs.row_bytes);
+  row_status_t status = row_table_add(table, &batch, missing, position);
   for (uint32_t i = 0; status == ROWS_DONE && i < count; i++) {
     row_t *row = batch.rows[batch.numbers[i]];
     memcpy(row, rows + (size_t)i * table->slabs.row_bytes, table->slabs.row_bytes);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of a table as bytes, in chunks: a header, then rows as they lie in memory (row_t), in the machine's byte order.
+// There is no checksum: that is for the file or the message which brings a chunk.
 #ifndef SWITCHFOLD_ROW_CHUNKS_H
 #define SWITCHFOLD_ROW_CHUNKS_H
 

@@ -7,20 +7,15 @@
 
 #include "gradients.h"
 
-static uint32_t numbers_of(const row_table_options_t *options, const optimiser_t *optimiser) {
-  return options->width * (1 + optimiser->num_states);
-}
-
-row_table_t *row_table_new(const row_table_options_t *options) {
-  const optimiser_t *optimiser = optimiser_find(options->optimiser);
+row_table_t *row_table_new(const optimiser_t *optimiser, const row_table_options_t *options) {
   row_table_t *table = calloc(1, sizeof *table);
-  if (!table || !optimiser || pthread_mutex_init(&table->lock, NULL)) {
+  if (!table || pthread_mutex_init(&table->lock, NULL)) {
     free(table);
     return NULL;
   }
   table->options = *options;
   table->optimiser = optimiser;
-  bool has_slabs = slabs_init(&table->slabs, numbers_of(options, optimiser), options->max_rows);
+  bool has_slabs = slabs_init(&table->slabs, options->width * (1 + optimiser->num_states), options->max_rows);
   if (has_slabs && row_index_init(&table->index, &table->slabs, options->max_rows)) return table;
   row_table_free(table);
   return NULL;
@@ -79,7 +74,8 @@ row_status_t row_table_pull(row_table_t *table, const int64_t *keys, uint32_t co
   if (!key_batch_open(&batch, keys, count)) return ROWS_NO_MEMORY;
   uint32_t width = table->options.width;
   pthread_mutex_lock(&table->lock);
-  row_status_t status = row_table_add(table, &batch, key_batch_find(&batch, &table->index), position);
+  uint32_t missing = key_batch_find(&batch, &table->index, (uint32_t)(sizeof(row_t) + 4 * (size_t)width));
+  row_status_t status = row_table_add(table, &batch, missing, position);
   for (uint32_t i = 0; status == ROWS_DONE && i < count; i++) {
     const row_t *row = batch.rows[batch.numbers[i]];
     memcpy(values + (size_t)i * width, row->numbers, 4 * (size_t)width);
@@ -102,7 +98,8 @@ static void apply(const row_table_t *table, const row_push_t *push, row_t *row, 
 static row_status_t push_gradients(row_table_t *table, const row_push_t *push, key_batch_t *batch,
                                    const gradients_t *gradients, uint32_t *position) {
   if (push->lsn && !push->is_replay && push->lsn <= table->lsn) return ROWS_LSN;
-  row_status_t status = row_table_add(table, batch, key_batch_find(batch, &table->index), position);
+  uint32_t missing = key_batch_find(batch, &table->index, table->slabs.row_bytes);
+  row_status_t status = row_table_add(table, batch, missing, position);
   if (status != ROWS_DONE) return status;
   for (uint32_t i = 0; i < batch->num_keys; i++) apply(table, push, batch->rows[i], gradients->by_key[i]);
   if (push->lsn > table->lsn) table->lsn = push->lsn;

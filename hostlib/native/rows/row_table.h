@@ -23,7 +23,6 @@
 typedef struct {
   uint32_t width;    // values of a row, 1 to MOST_WIDTH
   uint32_t max_rows; // 1 to MOST_ROWS
-  char optimiser[16];
   double numbers[OPTIMISER_NUMBERS];
   initial_t initial;
 } row_table_options_t;
@@ -38,8 +37,7 @@ typedef struct {
   uint64_t lsn; // the highest of a logged push, a replayed push or an imported row
 } row_table_t;
 
-// Returns NULL without memory, or if no optimiser has the name.
-row_table_t *row_table_new(const row_table_options_t *);
+row_table_t *row_table_new(const optimiser_t *, const row_table_options_t *); // NULL without memory
 void row_table_free(row_table_t *);
 
 uint32_t row_table_rows(row_table_t *);

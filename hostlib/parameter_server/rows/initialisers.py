@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
@@ -12,13 +13,12 @@ from ...native.row_library import InitialKind, InitialStruct
 from .float32_range import MAXIMUM, is_positive
 
 
-@dataclass(frozen=True, kw_only=True)
-class Initialiser:
-    """Base of those below."""
+class Initialiser(ABC):
+    """Base of those below: the C library has no others."""
 
+    @abstractmethod
     def describe(self, seed: int) -> InitialStruct:
         """Return it with its seed as the C library takes it."""
-        raise NotImplementedError
 
 
 @final

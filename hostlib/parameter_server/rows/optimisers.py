@@ -25,7 +25,7 @@ Values = NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True)
 class Optimiser:
-    """Base of those below."""
+    """Base of those below: the C library has no others."""
 
     @property
     def name(self) -> str:
@@ -33,9 +33,19 @@ class Optimiser:
         return type(self).__name__.lower()
 
     @property
+    def handle(self) -> int:
+        """Where it is in the C library. Raises ConfigurationError if it is not there."""
+        handle: int | None = library.optimiser_find(self.name.encode())
+        if handle is None:
+            raise ConfigurationError(
+                f"the C library has no optimiser {self.name}; use one of this module"
+            )
+        return handle
+
+    @property
     def num_states(self) -> int:
         """How many float32 numbers it keeps for each value: 0, 1 or 2."""
-        states: int = library.optimiser_states(self.name.encode())
+        states: int = library.optimiser_states(self.handle)
         return states
 
     @property
@@ -62,7 +72,7 @@ class Optimiser:
             raise RowShapeError("values and state are changed in place; give arrays to write to")
         numbers = (ctypes.c_double * OPTIMISER_NUMBERS)(*self.numbers)
         arrays = address(values), address(state), address(gradient)
-        library.optimiser_apply(self.name.encode(), numbers, *arrays, values.size, step)
+        library.optimiser_apply(self.handle, numbers, *arrays, values.size, step)
 
 
 def check_array(

@@ -94,13 +94,13 @@ class RowTable:
         self.initialiser = initialiser or Zeros()
         self.seed = seed
         self._handle: int | None = library.row_table_new(
+            self.optimiser.handle,
             RowTableOptionsStruct(
                 width=width,
                 max_rows=max_rows,
-                optimiser=self.optimiser.name.encode(),
                 numbers=(ctypes.c_double * OPTIMISER_NUMBERS)(*self.optimiser.numbers),
                 initial=self.initialiser.describe(seed),
-            )
+            ),
         )
         if self._handle is None:
             raise RowMemoryError("no memory for a table; lower max_rows")
@@ -130,7 +130,7 @@ class RowTable:
         return PulledRows(values, updates)
 
     def push(self, keys: Keys, gradients: Values, *, lsn: int = 0) -> None:
-        """Apply gradients of shape (number of keys, width); on any error, change nothing.
+        """Apply gradients of shape (number of keys, width); on any error, no value changes.
 
         Gradients of a key that repeats are added in their order, then applied once. `lsn` is that
         of the push in the log, and has to be above the table's; 0 is a push that is not logged.

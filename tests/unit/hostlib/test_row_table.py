@@ -20,6 +20,7 @@ from row_reference import (
     HEADER_BYTES,
     OPTIMISERS,
     RowReference,
+    draw,
     initial_values,
     stored_rows,
 )
@@ -240,6 +241,50 @@ def test_table_grows(step: int) -> None:
     assert pulled.updates.tolist() == (1 + twice).tolist()
     expected = -gradients * np.where(twice, np.float32(2.5), np.float32(1))[:, None]
     np.testing.assert_array_equal(pulled.values, expected)
+
+
+def key_with_hash(hashed: int) -> int:
+    """Return the key whose hash in row_index.h this is: the inverse of `draw(key, 0)`."""
+    modulus = 1 << 64
+    for shift, factor in ((31, 0x94D049BB133111EB), (27, 0xBF58476D1CE4E5B9), (30, 1)):
+        hashed ^= hashed >> shift ^ hashed >> 2 * shift
+        hashed = hashed * pow(factor, -1, modulus) % modulus
+    key = (hashed - 0x9E3779B97F4A7C15) % modulus
+    return key - modulus if key >> 63 else key
+
+
+def test_keys_whose_hashes_agree_have_rows_of_their_own() -> None:
+    """The index keeps 32 bits of a hash: these keys differ in the others, and share a segment."""
+    tag = 0xFFFFFFF0
+    keys = as_keys(*(key_with_hash(number << 32 | tag) for number in range(1, 400)))
+    assert {draw(int(key) % (1 << 64), 0) & 0xFFFFFFFF for key in keys} == {tag}
+    table = RowTable(width=1, max_rows=1000)
+    for start in range(0, 300, 20):
+        part = keys[start : start + 20]
+        table.push(part, np.arange(start, start + 20, dtype=np.float32)[:, None])
+    order = np.random.default_rng(0).permutation(399)
+    pulled = table.pull(keys[order])
+    assert pulled.updates.tolist() == (order < 300).astype(int).tolist()
+    assert pulled.values.ravel().tolist() == np.where(order < 300, order, 0).tolist()
+
+
+def test_number_of_updates_stops_at_its_end() -> None:
+    table = RowTable(width=1, max_rows=1)
+    table.push(as_keys(5), ones(1, 1))
+    data = table.export().data
+    data[HEADER_BYTES + 16 : HEADER_BYTES + 20] = 255
+    data[HEADER_BYTES + 16] = 254
+    table.import_rows(data)
+    for updates in (1, 2):
+        table.push(as_keys(5), ones(1, 1))
+        values = table.pull(as_keys(5))
+        assert values.updates.tolist() == [(1 << 32) - 1]
+        assert values.values.tolist() == [[1 + updates]]
+
+
+def test_optimisers_that_the_library_does_not_have_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="no optimiser optimiser; use one of this module"):
+        RowTable(width=1, max_rows=1, optimiser=Optimiser())
 
 
 def test_empty_batches_change_nothing() -> None:
