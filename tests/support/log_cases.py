@@ -66,13 +66,12 @@ class FakeDisk:
         """Bytes that are written before `write_error`."""
         self.sync_errors: list[OSError | None] = []
         """Results of the next fdatasyncs."""
-        self.is_stopped = False
-        """The next fdatasync waits until this is false."""
         self.synced: dict[int, bytes] = {}
         """What a loss of power leaves of each file, by inode."""
         self.keeps_synced = False
+        self._num_before = 0
         self._changed = threading.Condition()
-        self._num_stopped = 0
+        self._allowed: int | None = None  # number of fdatasyncs until the next one stops
 
     def writev(self, fd: int, buffers: Sequence[bytes | memoryview], /) -> int:
         if self.write_error is None:
@@ -86,10 +85,10 @@ class FakeDisk:
     def fdatasync(self, fd: int, /) -> None:
         with self._changed:
             self.num_syncs += 1
-            self._num_stopped += 1
             self._changed.notify_all()
-            assert self._changed.wait_for(lambda: not self.is_stopped, TIMEOUT_S)
-            self._num_stopped -= 1
+            assert self._changed.wait_for(lambda: self._allowed != 0, TIMEOUT_S)
+            if self._allowed is not None:
+                self._allowed -= 1
         error = self.sync_errors.pop(0) if self.sync_errors else None
         if error is not None:
             raise error
@@ -98,15 +97,25 @@ class FakeDisk:
             self.synced[os.fstat(fd).st_ino] = os.pread(fd, os.fstat(fd).st_size, 0)
 
     def stop(self) -> None:
-        self.is_stopped = True
+        """Let the next fdatasync wait; the log must not be in one."""
+        self._allowed = 0
+        self._num_before = self.num_syncs
 
     def wait_stopped(self) -> None:
         with self._changed:
-            assert self._changed.wait_for(lambda: self._num_stopped > 0, TIMEOUT_S)
+            assert self._changed.wait_for(lambda: self.num_syncs > self._num_before, TIMEOUT_S)
+
+    def stop_at_next(self) -> None:
+        """Let the present fdatasync go on, and wait until the next one stops."""
+        with self._changed:
+            self._num_before = self.num_syncs
+            self._allowed = 1
+            self._changed.notify_all()
+        self.wait_stopped()
 
     def go_on(self) -> None:
         with self._changed:
-            self.is_stopped = False
+            self._allowed = None
             self._changed.notify_all()
 
     def lose_power(self, directory: Path, copy: Path, seed: int) -> None:
