@@ -52,6 +52,16 @@ HostlibError
 |  `- RowMemoryError (also MemoryError)
 |- SchemeError (also ValueError): a layer, a cluster or a scheme that do not fit together
 |  `- InformationBookError: a book that is damaged, inconsistent or of another epoch
+|- StorageError: the log or the snapshots of a parameter server
+|  |- LogLockedError: another process has the directory
+|  |- LogBusyError: too many bytes wait to become durable
+|  |- LogClosedError
+|  |- LogBrokenError: the disk failed, and what it holds is unknown until the log is opened again
+|  |- DiskFullError: nothing of what did not fit was kept
+|  `- StorageDamagedError: names file and offset
+|- PushError: a push to a parameter server that cannot be applied
+|  |- StaleIncarnationError: a newer process has this worker's id
+|  `- PushWindowError: too far beyond the first push that is missing
 |- TraceError: a file of a timeline cannot be written or read
 `- TransportError
    |- TransportPermissionError (also PermissionError)
@@ -63,6 +73,11 @@ HostlibError
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class HostlibError(Exception):
@@ -300,6 +315,52 @@ class SchemeError(HostlibError, ValueError):
 
 class InformationBookError(SchemeError):
     """An information book is damaged, inconsistent or of another epoch."""
+
+
+class StorageError(HostlibError):
+    """The log or the snapshots of a parameter server cannot be read or written."""
+
+
+class LogLockedError(StorageError):
+    """Another process has the directory of the log."""
+
+
+class LogBusyError(StorageError):
+    """So many bytes wait to become durable that the log takes no more for the moment."""
+
+
+class LogClosedError(StorageError):
+    """The log was closed."""
+
+
+class LogBrokenError(StorageError):
+    """The disk failed; what it holds of the last records is unknown until the log is opened."""
+
+
+class DiskFullError(StorageError):
+    """There is no space for a record or a snapshot; nothing of it was kept."""
+
+
+class StorageDamagedError(StorageError):
+    """Stored bytes are not what was written, or files are missing."""
+
+    def __init__(self, message: str, path: Path | None = None, offset: int = 0) -> None:
+        """Name the file, None for several or for bytes in memory, and the byte in it."""
+        super().__init__(message)
+        self.path = path
+        self.offset = offset
+
+
+class PushError(HostlibError):
+    """A push to a parameter server cannot be applied."""
+
+
+class StaleIncarnationError(PushError):
+    """The push comes from a process whose worker id a newer process has taken over."""
+
+
+class PushWindowError(PushError):
+    """The push is too far beyond the first one that is missing."""
 
 
 class TraceError(HostlibError):

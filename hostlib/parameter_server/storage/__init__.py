@@ -1,0 +1,11 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a parameter server keeps on disk: a log of pushes, and snapshots of its state."""
+
+from .log import LogEvents, LogOptions, WriteAheadLog
+
+__all__ = [
+    "LogEvents",
+    "LogOptions",
+    "WriteAheadLog",
+]
