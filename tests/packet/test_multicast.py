@@ -39,7 +39,7 @@ def for_others(job: Job, worker_id: int, **fields: int) -> Datagram:
         "round": 0x7654_3210,
         "tensor_id": 17,
         "exponent": 200,
-        "reserved": 9,
+        "expected": 9,
     }
     return contribution(job, worker_id, values, **(defaults | fields))
 

@@ -454,7 +454,7 @@ def test_header_is_that_of_the_packet(runs: dict[Precision, Run]) -> None:
         names = re.findall(r"`(\w+)`", fields)
         told |= dict(zip(names, map(int, values.split(", ")), strict=True))
     assert wire.HEADER_DTYPE.names is not None
-    assert set(wire.HEADER_DTYPE.names) - told.keys() == {"priority", "reserved"}
+    assert set(wire.HEADER_DTYPE.names) - told.keys() == {"priority", "expected"}
     assert told == {name: int(header[name]) for name in told}
     assert f"job {header['job_id']}, and" in WORDS
     assert f"its **generation**: {header['generation']}." in WORDS
