@@ -54,6 +54,7 @@ def _entries() -> list[finsy.P4TableEntry]:
                 multicast_group_id=9,
                 allow_partial=1,
                 level=0,
+                max_priority=0,
             ),
         ),
         finsy.P4TableEntry(

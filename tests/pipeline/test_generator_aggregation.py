@@ -33,7 +33,7 @@ class Aggregator(Driver):
     def __init__(self, variant: str, values: int) -> None:
         super().__init__(BUILD / f"switchfold_{variant}" / f"switchfold_{variant}.json")
         self.values = values
-        self.insert("job", [1], "admit_root", [GENERATION, 0, 8, 3, 2, 2, GROUP, 0, 0])
+        self.insert("job", [1], "admit_root", [GENERATION, 0, 8, 3, 2, 2, GROUP, 0, 0, 0])
         for worker in (0, 1):
             source = 0x0A000001 + worker
             key: list[int | tuple[int, int]] = [1, worker, worker + 1, source]

@@ -22,6 +22,7 @@ ACTIONS = {
         "multicast_group_id": 16,
         "allow_partial": 1,
         "level": 16,
+        "max_priority": 3,
     },
     "admit_inner": {
         "generation": 32,
@@ -31,6 +32,7 @@ ACTIONS = {
         "multicast_group_id": 16,
         "allow_partial": 1,
         "level": 16,
+        "max_priority": 3,
         "parent_port": 9,
         "parent_address": 32,
         "child_id": 8,
