@@ -22,6 +22,7 @@ from switchfold.softswitch.compilation.compiler import default_cache_dir, find_c
 from switchfold.softswitch.compilation.runtime_library import RUNTIME
 
 SOURCES = Path(__file__).parent
+PORTS = RUNTIME / "ports"
 FLAGS = ("-std=c11", "-O2", "-march=native", "-Wall", "-Wextra")
 LOST, WRONG = -1000, -1001
 ANSWER_TIMEOUT_MS = 30_000
@@ -74,7 +75,7 @@ def build(source: str, output: str, *flags: str) -> Path:
     for path in (
         SOURCES / source,
         SOURCES / "packet_ring.h",
-        *(RUNTIME / each for each in headers),
+        *(PORTS / each for each in headers),
     ):
         digest.update(path.read_bytes())
     built = default_cache_dir() / f"{output}-{digest.hexdigest()[:20]}"
@@ -95,7 +96,7 @@ class LoadGenerator:
     """Packet sockets on interfaces of the calling thread's network namespace."""
 
     def __init__(self, interfaces: Sequence[str], *, super_frames: bool = False) -> None:
-        flags = ("-shared", "-fPIC", f"-I{RUNTIME}", str(RUNTIME / "offload.c"))
+        flags = ("-shared", "-fPIC", f"-I{PORTS}", str(PORTS / "offload.c"))
         library = ctypes.CDLL(str(build("packet_load.c", "packet_load", *flags)))
         library.load_open.restype = c_void_p
         library.load_open.argtypes = [POINTER(c_char_p), c_uint32, c_int, POINTER(c_int)]

@@ -28,6 +28,8 @@ Shaping = Literal["links", "switch"]
 queues (target softswitch)."""
 
 CPU_PORT = 255
+NUM_PRIORITIES = 8
+"""Queues of each port of a switch: as many as v1model's `priority` of 3 bits can name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +74,7 @@ def switch_command(
             *ports,
             *("--grpc", grpc_address, "--device-id", str(switch.device_id)),
             *("--cpu-port", str(CPU_PORT), "--ready-fd", READY_FD),
+            *("--priority-queues", str(NUM_PRIORITIES)),
             *software.options,
         ]
     interfaces = [
@@ -86,6 +89,7 @@ def switch_command(
         *interfaces,
         *software.options,
         *("--", "--grpc-server-addr", grpc_address, "--cpu-port", str(CPU_PORT)),
+        *("--priority-queues", str(NUM_PRIORITIES)),
     ]
 
 

@@ -13,6 +13,7 @@ import click
 from ..compilation.compiler import CompiledProgram, compile_program, compile_traced
 from ..switch.impairments import Impairments, PortDirection, parse_impairments
 from ..switch.port_spec import parse_port_spec
+from ..switch.switch import MAX_PRIORITY_QUEUES
 from .options import PROGRAM_FILE, argument, option
 
 _PATH = click.Path(path_type=Path)
@@ -128,8 +129,9 @@ class RunOptions:
             "--priority-queues",
             default=1,
             show_default=True,
-            type=click.IntRange(1, 256),
-            help="Queues of a port; a packet whose standard_metadata.priority has none is dropped.",
+            type=click.IntRange(1, MAX_PRIORITY_QUEUES),
+            help="Queues of a port, where packets wait for its rate: the highest "
+            "standard_metadata.priority leaves first, one that has no queue is dropped.",
         ),
     ]
     frame_by_frame: Annotated[

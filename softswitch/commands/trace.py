@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..compilation.compiler import TracedProgram, compile_program, compile_traced
-from ..switch.switch import Switch
+from ..switch.switch import MAX_PRIORITY_QUEUES, Switch
 from ..trace import Narrator, Recorder, Step, write_json, write_text
 from ..trace.pcap import read_pcap
 from .options import PROGRAM_FILE, errors_in_words
@@ -74,6 +74,13 @@ def _parse_numbers(
     metavar="LIST",
     help="Ports of the switch, such as 1-4,7.  [default: all]",
 )
+@click.option(
+    "--priority-queues",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, MAX_PRIORITY_QUEUES),
+    help="Queues of a port; a packet whose standard_metadata.priority has none is dropped.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per step and line.")
 @click.option(
     "--p4-source",
@@ -94,6 +101,7 @@ def trace(  # noqa: PLR0913, PLR0917 - click passes options by name
     pcap: Path | None,
     count: int | None,
     ports: frozenset[int],
+    priority_queues: int,
     as_json: bool,
     p4_sources: tuple[Path, ...],
     color: str,
@@ -110,7 +118,7 @@ def trace(  # noqa: PLR0913, PLR0917 - click passes options by name
     with errors_in_words():
         compiled = compile_traced(program)
         given = [*frames, *(read_pcap(pcap) if pcap is not None else ())][:count]
-        with Switch(compiled) as switch:
+        with Switch(compiled, priority_queues=priority_queues) as switch:
             for number in ports | {port}:
                 if number != switch.cpu_port:
                     switch.ports.add(number, "mem")

@@ -35,7 +35,7 @@ class Impairments:
     rate_bits_per_s: float = 0.0
     """Frames leave at this rate (0: unlimited). Synchronous `process` ignores it."""
     queue_packets: int = 1000
-    """Packets that may wait for rate and delay; more are dropped as `overrun`."""
+    """Packets of one priority that may wait for rate and delay; more are dropped as `overrun`."""
     seed: int = 1
     """Seed of the random numbers, below 2**64."""
 

@@ -30,6 +30,9 @@ from .reports import ReportKind, Reports
 from .table_entries import Match
 from .tables import Tables
 
+MAX_PRIORITY_QUEUES: Final = 256
+"""Queues of a port."""
+
 
 class LoadableProgram(Protocol):
     """What the switch needs of a CompiledProgram."""
@@ -63,10 +66,14 @@ class Switch:
     ) -> None:
         """Make a switch, empty or with a program; raises CompilerNotFoundError without a compiler.
 
-        A packet whose egress_spec is `drop_port` is dropped; mark_to_drop sets this value. A packet
-        whose standard_metadata.priority is not below `priority_queues` is dropped, too. Without
-        `super_frames`, ports send every frame by itself.
+        A packet whose egress_spec is `drop_port` is dropped; mark_to_drop sets this value. Packets
+        that wait for the rate of a port (`Impairments.rate_bits_per_s` of its `out`) wait in
+        `priority_queues` queues by their standard_metadata.priority, and the highest priority
+        leaves first; a packet whose priority has no queue is dropped. Raises ValueError unless
+        there are 1 to 256. Without `super_frames`, ports send every frame by itself.
         """
+        if not 1 <= priority_queues <= MAX_PRIORITY_QUEUES:
+            raise ValueError(f"priority_queues must be 1 to {MAX_PRIORITY_QUEUES}")
         self.device_id = device_id
         self.cpu_port = cpu_port
         self.drop_port = drop_port

@@ -9,16 +9,19 @@ more. So all effects of a packet have arrived by then, however often it recircul
 from __future__ import annotations
 
 import contextlib
+import queue
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+import bmv2_thrift
 from bmv2_options import BINARY, free_tcp_port, thrift_options
 from differential.case import Packet, Step
 from differential.runtime_client import DEADLINE_S, DEVICE_ID, RuntimeClient
@@ -58,21 +61,57 @@ class RefusedError(Exception):
     """BMv2 does not load the program."""
 
 
+class PacketStream:
+    """Packets to and from all ports of a BMv2, in order."""
+
+    def __init__(self, stream: grpc.StreamStreamMultiCallable) -> None:
+        self._requests: queue.Queue[object] = queue.Queue()
+        self._answers = stream(iter(self._requests.get, None), timeout=DEADLINE_S)
+
+    def send(self, packets: Iterable[Packet]) -> None:
+        """Send packets one after the other."""
+        for packet in packets:
+            self._requests.put(
+                _PacketMessage(device_id=DEVICE_ID, port=packet.port, packet=packet.frame)
+            )
+
+    def receive(self) -> tuple[int, bytes]:
+        """Return the next packet that leaves, with its port."""
+        answer = next(self._answers)
+        return answer.port, answer.packet
+
+    def close(self) -> Iterator[tuple[int, bytes]]:
+        """Send no more; return what leaves until BMv2 holds no packet."""
+        self._requests.put(None)
+        for answer in self._answers:
+            yield answer.port, answer.packet
+
+
 class Bmv2Switch:
     """One simple_switch_grpc process that runs a program."""
 
     name = "bmv2"
 
-    def __init__(self, json: Path, p4info: Path, *, endless_s: float = ENDLESS_S) -> None:
+    def __init__(
+        self,
+        json: Path,
+        p4info: Path,
+        *,
+        endless_s: float = ENDLESS_S,
+        priority_queues: int = 1,
+    ) -> None:
         """Start it; a packet that takes longer than `endless_s` ends it."""
         self._endless_s = endless_s
         with contextlib.ExitStack() as stack:
             self._log = stack.enter_context(tempfile.TemporaryFile())
             control, data = free_tcp_port(), free_tcp_port()
+            thrift = thrift_options()
+            self._thrift_port = int(thrift[-1]) if thrift else None
             self._process = subprocess.Popen(
-                [BINARY, "--no-p4", f"--device-id={DEVICE_ID}", *thrift_options(), "--",
+                [BINARY, "--no-p4", f"--device-id={DEVICE_ID}", *thrift, "--",
                  f"--grpc-server-addr=127.0.0.1:{control}",
-                 f"--dp-grpc-server-addr=127.0.0.1:{data}"],
+                 f"--dp-grpc-server-addr=127.0.0.1:{data}",
+                 f"--priority-queues={priority_queues}"],
                 stdout=self._log, stderr=self._log,
             )  # fmt: skip
             stack.callback(self._stop)
@@ -134,6 +173,20 @@ class Bmv2Switch:
                     raise SwitchEndedError("the packet never leaves") from exc
                 if exc.details() != "not ready" or time.monotonic() > deadline:
                     raise
+
+    def open_stream(self) -> PacketStream:
+        """Open the only stream; a packet must have been through before."""
+        return PacketStream(self._stream)
+
+    @property
+    def has_queue_rate(self) -> bool:
+        """Whether this BMv2 has Thrift, which set_queue_rate needs."""
+        return self._thrift_port is not None
+
+    def set_queue_rate(self, port: int, rate_pps: int) -> None:
+        """Limit what leaves each queue of a port, in packets per second; 0: no limit."""
+        assert self._thrift_port is not None
+        bmv2_thrift.set_queue_rate(self._thrift_port, port, rate_pps)
 
     def counters(self) -> dict[str, tuple[int, int]]:
         """See RuntimeClient."""

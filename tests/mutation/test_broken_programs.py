@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mutation.program_mutator import mutate
-from switchfold.softswitch.compilation.compiler import RUNTIME, find_compiler
+from switchfold.softswitch.compilation.compiler import INCLUDES, find_compiler
 from switchfold.softswitch.errors import ProgramError
 from switchfold.softswitch.generator import generate
 from switchfold.softswitch.program.bmv2_json import read_program
@@ -25,7 +25,7 @@ MUTATIONS = 60
 def _check_syntax(text: str, folder: Path) -> None:
     source = folder / "pipeline.c"
     source.write_text(text, encoding="utf-8")
-    command = [*find_compiler(), "-std=c11", "-fsyntax-only", f"-I{RUNTIME}", str(source)]
+    command = [*find_compiler(), "-std=c11", "-fsyntax-only", *INCLUDES, str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A pipeline written by hand for tests of the runtime. The frame's first byte says what happens:
-// 0 echo, 1 multicast to the group in byte 1, 2 to the CPU port, 3 drop, 4 to the port in byte 1, 5 drop in egress.
+// 0 echo, 1 multicast to the group in byte 1, 2 to the CPU port, 3 drop, 4 to the port in byte 1, 5 drop in egress,
+// 6 to the port in byte 1 with the priority in byte 4.
 // Egress writes the replica id to byte 2 and the instance type to byte 3. Control: one counter array of 1 element that
 // counts packets; one register array of 4 cells of 4 bytes; no tables.
 #include <stdlib.h>
@@ -54,6 +55,10 @@ static int ingress(pipeline_t *pipeline, phv_t *phv, intrinsic_t *out) {
   case 1: out->mcast_grp = frame[1]; break;
   case 2: out->egress_spec = 255; break;
   case 4: out->egress_spec = frame[1]; break;
+  case 6:
+    out->egress_spec = frame[1];
+    out->priority = phv->bytes > 4 ? frame[4] : 0;
+    break;
   default: break;
   }
   return 0;

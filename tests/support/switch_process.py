@@ -16,6 +16,7 @@ from typing import IO
 import pytest
 
 from bmv2_options import thrift_options
+from switchfold.bmv2_topos.processes.daemons import NUM_PRIORITIES
 from switchfold.controller.api.endpoint import connect
 
 DEADLINE_S = 60.0
@@ -28,6 +29,7 @@ def bmv2_command(address: str) -> list[str]:
     return [
         "simple_switch_grpc", "--no-p4", "--device-id", "1", *thrift, "--",
         "--grpc-server-addr", address, "--cpu-port", "255",
+        "--priority-queues", str(NUM_PRIORITIES),
     ]  # fmt: skip
 
 
@@ -37,7 +39,8 @@ def softswitch_command(address: str, ports: tuple[str, ...] = ()) -> list[str]:
     options = [option for port in ports for option in ("--port", port)]
     return [
         sys.executable, "-m", "switchfold.softswitch", "run",
-        "--grpc", address, "--device-id", "1", *options,
+        "--grpc", address, "--device-id", "1",
+        "--priority-queues", str(NUM_PRIORITIES), *options,
     ]  # fmt: skip
 
 

@@ -18,16 +18,6 @@ static bool happens(impairment_stage_t *stage, double probability) {
   return (double)(draw(stage) >> 11) * 0x1p-53 < probability;
 }
 
-static void leave_queue(impairment_stage_t *stage) {
-  stage->first_queued = stage->first_queued->next;
-  stage->queued--;
-}
-
-static void to_ready(impairment_stage_t *stage, packet_list_t *from) {
-  if (stage->queued && from->head == stage->first_queued) leave_queue(stage);
-  packet_list_append(&stage->ready, packet_list_pop(from));
-}
-
 void impairments_set(impairment_stage_t *stage, const impairments_t *settings, uint64_t stream) {
   impairments_advance(stage, UINT64_MAX);
   stage->settings = *settings;
@@ -37,33 +27,59 @@ void impairments_set(impairment_stage_t *stage, const impairments_t *settings, u
                      settings->reordering > 0 || settings->delay_ns > 0 || settings->rate_bits_per_s > 0;
 }
 
-// The part after reordering: a line with a rate, a delay and a queue.
+static void start_sending(impairment_stage_t *stage, packet_t *packet, uint64_t start_ns) {
+  const impairments_t *settings = &stage->settings;
+  stage->line_free_ns = start_ns + (uint64_t)(packet->bytes * 8e9 / settings->rate_bits_per_s);
+  stage->sent_priority = packet->priority;
+  packet->release_ns = stage->line_free_ns + settings->delay_ns;
+  packet_list_append(&stage->line, packet);
+}
+
+// Let the link send what it has begun by now. It is called before each arrival, so that whatever waits here waited when
+// the link became free.
+static void advance_link(impairment_stage_t *stage, uint64_t now_ns) {
+  while (stage->waiting && stage->line_free_ns <= now_ns) {
+    priority_queue_t *queue = &stage->queues[stage->queue_count - 1];
+    while (!queue->waiting.head) queue--;
+    stage->waiting--;
+    start_sending(stage, packet_list_pop(&queue->waiting), stage->line_free_ns);
+  }
+}
+
+// The part after reordering: queues, a link with a rate, and a delay.
 static void enter_line(impairment_stage_t *stage, pool_t *pool, packet_t *packet, uint64_t now_ns, bool ignore_time) {
   const impairments_t *settings = &stage->settings;
   if (ignore_time || (settings->delay_ns == 0 && settings->rate_bits_per_s <= 0)) {
     packet_list_append(&stage->ready, packet);
     return;
   }
-  if (stage->line.count >= settings->queue_packets) {
+  priority_queue_t *queue = &stage->queues[packet->priority];
+  if (queue->count >= settings->queue_packets) {
     stage->counters[IMPAIRED_OVERRUN]++;
     pool_give(pool, packet);
     return;
   }
-  uint64_t departure_ns = now_ns;
-  if (settings->rate_bits_per_s > 0) {
-    if (stage->line_free_ns > departure_ns) departure_ns = stage->line_free_ns;
-    departure_ns += (uint64_t)(packet->bytes * 8e9 / settings->rate_bits_per_s);
-    stage->line_free_ns = departure_ns;
-  }
-  packet->release_ns = departure_ns + settings->delay_ns;
+  queue->count++;
   stage->counters[IMPAIRED_DELAYED]++;
-  packet_list_append(&stage->line, packet);
-  if (!stage->queued++) stage->first_queued = packet;
+  if (settings->rate_bits_per_s <= 0) {
+    packet->release_ns = now_ns + settings->delay_ns;
+    packet_list_append(&stage->line, packet);
+    return;
+  }
+  advance_link(stage, now_ns);
+  if (stage->line_free_ns <= now_ns) {
+    start_sending(stage, packet, now_ns);
+  } else {
+    packet_list_append(&queue->waiting, packet);
+    stage->waiting++;
+  }
 }
 
-uint32_t impairments_queued(impairment_stage_t *stage, uint64_t now_ns) {
-  while (stage->queued && stage->first_queued->release_ns - stage->settings.delay_ns <= now_ns) leave_queue(stage);
-  return stage->queued;
+uint32_t impairments_queued(impairment_stage_t *stage, uint32_t priority, uint64_t now_ns) {
+  if (!stage->line.head && !stage->waiting) return 0;
+  advance_link(stage, now_ns);
+  bool is_sent = stage->line.head && stage->line_free_ns > now_ns && stage->sent_priority == priority;
+  return stage->queues[priority].waiting.count + is_sent;
 }
 
 static void one_copy(impairment_stage_t *stage, pool_t *pool, packet_t *packet, uint64_t now_ns, bool ignore_time) {
@@ -85,9 +101,11 @@ static void one_copy(impairment_stage_t *stage, pool_t *pool, packet_t *packet, 
   enter_line(stage, pool, packet, now_ns, ignore_time);
 }
 
-void impairments_push(impairment_stage_t *stage, pool_t *pool, packet_t *packet, uint64_t now_ns, bool ignore_time) {
+void impairments_push(impairment_stage_t *stage, pool_t *pool, packet_t *packet, uint32_t priority, uint64_t now_ns,
+                      bool ignore_time) {
   const impairments_t *settings = &stage->settings;
   stage->sequence++;
+  packet->priority = (uint16_t)priority;
   if (happens(stage, settings->loss)) {
     stage->counters[IMPAIRED_LOST]++;
     pool_give(pool, packet);
@@ -96,6 +114,7 @@ void impairments_push(impairment_stage_t *stage, pool_t *pool, packet_t *packet,
     if (happens(stage, settings->duplication)) {
       copy = pool_copy(pool, packet->data, packet->bytes);
       stage->counters[copy ? IMPAIRED_DUPLICATED : IMPAIRED_OVERRUN]++;
+      if (copy) copy->priority = packet->priority;
     }
     one_copy(stage, pool, packet, now_ns, ignore_time);
     if (copy) one_copy(stage, pool, copy, now_ns, ignore_time);
@@ -108,10 +127,15 @@ void impairments_push(impairment_stage_t *stage, pool_t *pool, packet_t *packet,
 }
 
 void impairments_advance(impairment_stage_t *stage, uint64_t now_ns) {
-  while (stage->line.head && stage->line.head->release_ns <= now_ns) to_ready(stage, &stage->line);
-  // A held packet that is due by time goes on at once and skips the line's rate and delay.
+  advance_link(stage, now_ns);
+  while (stage->line.head && stage->line.head->release_ns <= now_ns) {
+    packet_t *packet = packet_list_pop(&stage->line);
+    stage->queues[packet->priority].count--;
+    packet_list_append(&stage->ready, packet);
+  }
+  // A held packet that is due by time goes on at once and skips the link's rate and delay.
   while (stage->held.head && (stage->held.head->release_ns <= now_ns || now_ns == UINT64_MAX)) {
-    to_ready(stage, &stage->held);
+    packet_list_append(&stage->ready, packet_list_pop(&stage->held));
   }
 }
 
@@ -120,7 +144,11 @@ packet_t *impairments_pop(impairment_stage_t *stage) { return packet_list_pop(&s
 uint64_t impairments_deadline(const impairment_stage_t *stage) {
   uint64_t deadline = UINT64_MAX;
   if (stage->ready.head) return 0;
-  if (stage->line.head) deadline = stage->line.head->release_ns;
+  if (stage->line.head) {
+    deadline = stage->line.head->release_ns; // what waits leaves later
+  } else if (stage->waiting) {
+    deadline = stage->line_free_ns; // packets were released before their time, by settings or a synchronous flush
+  }
   if (stage->held.head && stage->held.head->release_ns < deadline) deadline = stage->held.head->release_ns;
   return deadline;
 }

@@ -4,7 +4,10 @@
 // Impairments of a link, for one port and one direction. They are deterministic: each stage has one random generator and
 // draws loss, duplication, then per copy corruption, the bit to flip, reordering. A probability of 0 draws nothing.
 //
-//   packet -> lost? -> copies -> bit flipped? -> held back? -> rate and delay -> on
+//   packet -> lost? -> copies -> bit flipped? -> held back? -> queue of its priority -> rate -> delay -> on
+//
+// The link sends one packet at a time, at the rate. When it has sent one, it takes the next from the queue of the highest
+// priority in which a packet waits. So priorities overtake where packets wait for the rate, and nowhere else.
 #ifndef SOFTSWITCH_IMPAIRMENTS_H
 #define SOFTSWITCH_IMPAIRMENTS_H
 
@@ -27,27 +30,37 @@ enum { IMPAIRED_LOST, IMPAIRED_DUPLICATED, IMPAIRED_CORRUPTED, IMPAIRED_REORDERE
        IMPAIRED_OVERRUN, IMPAIRMENT_COUNTERS };
 
 typedef struct {
+  packet_list_t waiting; // for the rate; without the packet that the link sends
+  uint32_t count;        // packets of this priority that wait for rate or delay
+} priority_queue_t;
+
+typedef struct {
   impairments_t settings;
   bool is_active;
   uint64_t random;
   uint64_t sequence;      // packets that arrived at the stage
   uint64_t line_free_ns;  // when the rate lets the next packet start
-  packet_list_t held;     // reordered, in order of release
-  packet_list_t line;     // waiting for rate and delay, in order of release
-  packet_t *first_queued; // in line: from here to the end, packets wait for the rate; those before are only delayed
-  uint32_t queued;
-  packet_list_t ready;    // to be taken by impairments_pop
-  uint64_t *counters;     // IMPAIRMENT_COUNTERS of them, owned by the port
+  uint32_t sent_priority; // of the packet that the link sends until then
+  uint32_t waiting;       // packets in all queues that wait for the rate
+  uint32_t queue_count;
+  priority_queue_t *queues; // by priority; owned by the port, like the counters
+  packet_list_t held;       // reordered, in order of release
+  packet_list_t line;       // sent or being sent, until rate and delay release them; in order of release
+  packet_list_t ready;      // to be taken by impairments_pop
+  uint64_t *counters;       // IMPAIRMENT_COUNTERS of them
 } impairment_stage_t;
 
 // New settings; everything that the stage holds becomes ready.
 void impairments_set(impairment_stage_t *, const impairments_t *, uint64_t stream);
 // A packet arrives; takes ownership. ignore_time: later packets, not clocks, release held ones (synchronous mode).
-void impairments_push(impairment_stage_t *, pool_t *, packet_t *, uint64_t now_ns, bool ignore_time);
+// priority: below the stage's queue_count. now_ns never goes back.
+void impairments_push(impairment_stage_t *, pool_t *, packet_t *, uint32_t priority, uint64_t now_ns,
+                      bool ignore_time);
 // Make packets ready that are due by now; UINT64_MAX releases all.
 void impairments_advance(impairment_stage_t *, uint64_t now_ns);
 packet_t *impairments_pop(impairment_stage_t *); // NULL when nothing is ready
-uint32_t impairments_queued(impairment_stage_t *, uint64_t now_ns); // packets that wait for the rate
+// Packets of a priority that wait for the rate, or are being sent.
+uint32_t impairments_queued(impairment_stage_t *, uint32_t priority, uint64_t now_ns);
 uint64_t impairments_deadline(const impairment_stage_t *); // UINT64_MAX: none
 void impairments_drop_all(impairment_stage_t *, pool_t *);
 

@@ -15,7 +15,9 @@ struct packet {
   uint64_t release_ns;     // while it is held or delayed
   uint64_t release_sequence;
   packet_t *fields;        // while it waits for another pass: the metadata that it keeps, or NULL
-  uint32_t ingress_port, instance_type, field_list; // likewise
+  uint32_t ingress_port, field_list; // likewise
+  uint16_t instance_type;            // likewise
+  uint16_t priority;                 // within a stage of impairments: the queue that it waits in
   uint32_t bytes;
   uint8_t data[FRAME_BYTES_MAX];
 };

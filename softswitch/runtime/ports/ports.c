@@ -44,12 +44,12 @@ static void append_pending(port_t *port, batch_t *batch, packet_t *packet) {
   port->pending_bytes += packet->bytes;
 }
 
-void port_enqueue(port_t *port, batch_t *batch, packet_t *packet) {
+void port_enqueue(port_t *port, batch_t *batch, packet_t *packet, uint32_t priority) {
   if (!port->out.is_active) {
     append_pending(port, batch, packet);
     return;
   }
-  impairments_push(&port->out, &batch->pool, packet, batch->now_ns, batch->ignore_time);
+  impairments_push(&port->out, &batch->pool, packet, priority, batch->now_ns, batch->ignore_time);
   port_advance_out(port, batch, 0);
 }
 

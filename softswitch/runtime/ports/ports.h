@@ -79,6 +79,7 @@ struct port {
   uint64_t statistics[STATISTICS_COUNT];
   uint32_t pending_count, pending_bytes; // packets that wait for port_flush
   packet_t *pending[PENDING_MAX];
+  priority_queue_t queues[]; // that of `in`, then those of `out`
 };
 
 // A frame may be in another core's cache: prefetch it while the one before it is processed.
@@ -116,7 +117,8 @@ typedef struct {
   collector_t *collector; // NULL: transmit
 } batch_t;
 
-void port_enqueue(port_t *, batch_t *, packet_t *); // transmit through the impairments; takes ownership
+// Transmit through the impairments, where the packet waits in the queue of its priority; takes ownership.
+void port_enqueue(port_t *, batch_t *, packet_t *, uint32_t priority);
 void port_advance_out(port_t *, batch_t *, uint64_t now_ns); // enqueue packets that the out impairments release by now
 void port_flush(port_t *, batch_t *);
 void port_count_losses(port_t *); // call it before the port's statistics are read

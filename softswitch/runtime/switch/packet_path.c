@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define DIGEST_BYTES_MAX 8192
+#define CLONE_PRIORITY 0u // a clone's standard metadata is empty
 
 static uint64_t time_us(const replication_t *engine, const batch_t *batch) {
   return (batch->now_ns - engine->started_ns) / 1000;
@@ -24,7 +25,7 @@ static void drop_again(replication_t *engine, batch_t *batch, packet_t *packet) 
 static void queue_again(replication_t *engine, batch_t *batch, port_t *from, packet_t *packet, const phv_t *phv,
                         uint32_t instance_type, uint32_t field_list) {
   packet->ingress_port = from->number;
-  packet->instance_type = instance_type;
+  packet->instance_type = (uint16_t)instance_type;
   packet->field_list = field_list;
   packet->fields = NULL;
   if (engine->again.count >= WAITING_MAX) {
@@ -77,12 +78,12 @@ static void clone_in_egress(replication_t *engine, port_t *from, const phv_t *ph
   engine->last_clone = copy;
 }
 
-// Run egress and deparser for one replica. Overwrites the phv. limit: most bytes that leave.
+// Run egress and deparser for one replica. Overwrites the phv. limit: most bytes that leave. priority: its queue.
 static void send_replica(replication_t *engine, batch_t *batch, port_t *from, phv_t *phv, packet_info_t *info,
-                         uint32_t limit) {
+                         uint32_t limit, uint32_t priority) {
   port_t *to = info->egress_port < PORTS_MAX ? engine->ports[info->egress_port] : NULL;
   intrinsic_t asked = {0};
-  if (to) info->enq_qdepth = info->deq_qdepth = impairments_queued(&to->out, batch->now_ns);
+  if (to) info->enq_qdepth = info->deq_qdepth = impairments_queued(&to->out, priority, batch->now_ns);
   engine->ops->egress(engine->pipeline, phv, info, &asked);
   if (asked.clone_session != PIPELINE_NONE) clone_in_egress(engine, from, phv, &asked);
   if (asked.egress_spec == engine->drop_port) {
@@ -113,12 +114,12 @@ static void send_replica(replication_t *engine, batch_t *batch, port_t *from, ph
   }
   if (asked.truncate_bytes < limit) limit = asked.truncate_bytes;
   if (packet->bytes > limit) packet->bytes = limit;
-  port_enqueue(to, batch, packet);
+  port_enqueue(to, batch, packet, priority);
 }
 
 // Send one packet to every replica. Overwrites the phv.
 static void replicate(replication_t *engine, batch_t *batch, port_t *from, phv_t *original, const replicas_t *replicas,
-                      packet_info_t *info) {
+                      packet_info_t *info, uint32_t priority) {
   uint32_t limit = replicas->packet_length_bytes ? replicas->packet_length_bytes : UINT32_MAX;
   for (uint32_t i = 0; i < replicas->count; i++) {
     phv_t *phv = original;
@@ -128,7 +129,7 @@ static void replicate(replication_t *engine, batch_t *batch, port_t *from, phv_t
     }
     info->egress_port = replicas->replicas[i].port;
     info->egress_rid = replicas->replicas[i].replica_id;
-    send_replica(engine, batch, from, phv, info, limit);
+    send_replica(engine, batch, from, phv, info, limit, priority);
   }
 }
 
@@ -156,7 +157,7 @@ static void clone_in_ingress(replication_t *engine, batch_t *batch, port_t *from
   engine->ops->parse(engine->pipeline, copy->phv);
   engine->ops->copy_fields(engine->pipeline, copy->phv, engine->phv, asked->clone_fields);
   packet_info_t info = info_of_copy(engine, batch, bytes, INSTANCE_INGRESS_CLONE);
-  replicate(engine, batch, from, copy->phv, session, &info);
+  replicate(engine, batch, from, copy->phv, session, &info, CLONE_PRIORITY);
   replication_give_copy(engine, copy);
 }
 
@@ -175,7 +176,7 @@ static void run_clones(replication_t *engine, batch_t *batch, port_t *from, uint
     egress_copy_t *copy = engine->clones;
     engine->clones = copy->next;
     packet_info_t info = info_of_copy(engine, batch, bytes, INSTANCE_EGRESS_CLONE);
-    replicate(engine, batch, from, copy->phv, engine->sessions[copy->session], &info);
+    replicate(engine, batch, from, copy->phv, engine->sessions[copy->session], &info, CLONE_PRIORITY);
     replication_give_copy(engine, copy);
   }
 }
@@ -193,7 +194,7 @@ static void forward(replication_t *engine, batch_t *batch, port_t *from, const i
       return;
     }
     info->instance_type = INSTANCE_REPLICATION;
-    replicate(engine, batch, from, engine->phv, group, info);
+    replicate(engine, batch, from, engine->phv, group, info, asked->priority);
   } else if (asked->egress_spec == engine->drop_port) {
     from->statistics[DROPPED_BY_PROGRAM]++;
   } else if (asked->priority >= engine->priority_queues) {
@@ -201,7 +202,7 @@ static void forward(replication_t *engine, batch_t *batch, port_t *from, const i
   } else {
     info->instance_type = INSTANCE_NORMAL;
     info->egress_port = asked->egress_spec;
-    send_replica(engine, batch, from, engine->phv, info, UINT32_MAX);
+    send_replica(engine, batch, from, engine->phv, info, UINT32_MAX, asked->priority);
   }
 }
 
@@ -274,7 +275,7 @@ void path_receive(replication_t *engine, batch_t *batch, port_t *port, const fra
     port->statistics[RX_OVERFLOW]++;
     return;
   }
-  impairments_push(&port->in, &batch->pool, packet, batch->now_ns, batch->ignore_time);
+  impairments_push(&port->in, &batch->pool, packet, 0, batch->now_ns, batch->ignore_time);
   path_advance_in(engine, batch, port, 0);
 }
 

@@ -39,7 +39,7 @@ typedef struct {
   port_t *ports[PORTS_MAX];           // by number
   uint64_t started_ns;                // time stamps of the program count from here
   uint32_t drop_port;
-  uint32_t priority_queues;           // of a port: packets of that priority and above are dropped
+  uint32_t priority_queues;           // of each port: packets of that priority and above are dropped
   packet_list_t again;                // resubmitted and recirculated, waiting for ingress
   egress_copy_t *clones, *last_clone; // egress clones of the current packet, in order
   egress_copy_t *free_clones;

@@ -80,11 +80,16 @@ static port_t *new_port(softswitch_t *sw, uint32_t number, int *error) {
   if (sw->engine.ports[number]) *error = -EEXIST;
   switch_unlock(sw);
   if (*error) return NULL;
-  port_t *port = calloc(1, sizeof *port);
+  uint32_t queues = sw->engine.priority_queues;
+  port_t *port = calloc(1, sizeof *port + (1 + (size_t)queues) * sizeof port->queues[0]);
   *error = port ? 0 : -ENOMEM;
   if (!port) return NULL;
   port->number = number;
   port->fd = -1;
+  port->in.queue_count = 1;
+  port->in.queues = port->queues;
+  port->out.queue_count = queues;
+  port->out.queues = port->queues + 1;
   port->in.counters = &port->statistics[IMPAIRED_FIRST];
   port->out.counters = &port->statistics[IMPAIRED_FIRST + IMPAIRMENT_COUNTERS];
   return port;

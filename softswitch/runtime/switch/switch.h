@@ -19,7 +19,7 @@ typedef struct {
   uint32_t port, replica_id;
 } replica_t;
 
-// NULL: out of memory. Packets of priority priority_queues and above are dropped.
+// NULL: out of memory. Each port has priority_queues queues; packets of that priority and above are dropped.
 softswitch_t *switch_create(uint32_t cpu_port, uint32_t drop_port, uint32_t priority_queues, uint32_t pool_packets);
 // Stop, close all ports, unload the program. Calls in progress end; later ones find no port and no program.
 void switch_close(softswitch_t *);

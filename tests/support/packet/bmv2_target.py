@@ -28,6 +28,7 @@ from p4runtime_control import DEADLINE_S, P4RuntimeControl
 from packet_frames import CPU_PORT, ETHERTYPE_IPV4, SWITCH_MAC, ethernet, ipv4, udp
 from packet_target import PORTS, SENTINEL_NETWORK, Entry
 from switchfold import p4src
+from switchfold.bmv2_topos.processes.daemons import NUM_PRIORITIES
 from switchfold.hostlib.slots.wire import VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
 
 ETH_P_ALL = 3
@@ -126,6 +127,7 @@ class Bmv2Target:
         thrift = thrift_options()
         self._thrift_port = thrift[-1] if thrift else None
         options = [f"--grpc-server-addr=127.0.0.1:{grpc_port}", f"--cpu-port={CPU_PORT}"]
+        options += [f"--priority-queues={NUM_PRIORITIES}"]
         command = [
             BINARY,
             "--no-p4",

@@ -10,6 +10,7 @@ from p4runtime_control import P4RuntimeControl
 from packet_frames import CPU_PORT
 from packet_target import PORTS
 from switchfold import p4src
+from switchfold.bmv2_topos.processes.daemons import NUM_PRIORITIES
 from switchfold.hostlib.slots.wire import VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
 from switchfold.softswitch.p4runtime.service.serve import serve
 from switchfold.softswitch.switch.switch import Switch
@@ -26,7 +27,7 @@ class SoftswitchTarget:
             "wide": VALUES_PER_PACKET_WIDE,
         }[variant]
         with contextlib.ExitStack() as stack:
-            self._switch = stack.enter_context(Switch())
+            self._switch = stack.enter_context(Switch(priority_queues=NUM_PRIORITIES))
             for port in PORTS:
                 self._switch.ports.add(port, "mem")
             server = stack.enter_context(serve(self._switch, address="127.0.0.1:0"))

@@ -31,6 +31,7 @@ from switchfold.bmv2_topos.errors import (
 )
 from switchfold.bmv2_topos.processes.daemons import (
     SwitchSoftware,
+    Target,
     switch_command,
     write_controller_config,
 )
@@ -259,6 +260,29 @@ def test_bmv2_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path
             grpc_address="unix:/x",
             run_directory=tmp_path,
         )
+
+
+@pytest.mark.parametrize("target", ["softswitch", "bmv2"])
+def test_both_targets_have_a_queue_for_each_priority(
+    target: Target, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    binary = tmp_path / "simple_switch_grpc"
+    binary.write_text("#!/bin/sh\n")
+    binary.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    words = switch_command(
+        SwitchSoftware(target=target, options=["--log-level", "debug"]),
+        single_switch(1).switches[0],
+        port_specs={1: "veth:s1-eth1"},
+        grpc_address="unix:/x",
+        run_directory=tmp_path,
+    )
+    at = words.index("--priority-queues")
+    assert words[at + 1] == "8"
+    if target == "bmv2":
+        assert words.index("--log-level") < words.index("--") < at
+    else:
+        assert at < words.index("--log-level")  # options of the caller come last and win
 
 
 def test_controller_config_names_every_host(tmp_path: Path) -> None:

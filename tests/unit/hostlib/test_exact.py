@@ -27,6 +27,7 @@ from switchfold.hostlib.summation.exact_chunks import (
 )
 from switchfold.hostlib.summation.native_source import NativeSource
 from switchfold.hostlib.summation.quantization import ZERO_EXPONENT
+from torch_ranks import load_torch, require_torch
 
 CARRIERS = {name: "float32" if name == "bfloat16" else name for name in FORMATS}
 """The dtype in which values of a format travel."""
@@ -322,7 +323,8 @@ def test_elements_of_infinities_are_told(is_small: bool) -> None:
 
 def test_mode_of_the_processor_changes_no_sum() -> None:
     """Threads that flush denormals get them as all others do."""
-    torch = pytest.importorskip("torch")
+    require_torch()
+    torch, _ = load_torch()
     arrays = [np.array([1e-45, 3e-39, 1.0], np.float32) for _ in range(2)]
     results: list[bytes] = []
 
