@@ -27,7 +27,7 @@
 #include "congestion_mark.p4"
 #include "pipeline.p4"
 
-@pkginfo(name="switchfold", version="1.352")
+@pkginfo(name="switchfold", version="2.352")
 V1Switch(SwitchfoldParser(),
          SwitchfoldVerifyChecksum(),
          SwitchfoldIngress(),
