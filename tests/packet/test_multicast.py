@@ -109,7 +109,7 @@ def test_multicast_touches_no_slot(target: Target, job: Job) -> None:
         ({"num_contributors": 2}, Outcome.BAD_CONTRIBUTION),
         ({"range_end": 0}, Outcome.BAD_RANGE),
         ({"chunk_index": 1}, Outcome.OFF_GRID),
-        ({"version": 2}, Outcome.BAD_VERSION),
+        ({"version": 1}, Outcome.BAD_VERSION),
     ],
 )
 def test_multicast_of_others_is_refused(
