@@ -119,8 +119,8 @@ class Outcome(enum.IntEnum):
     BAD_SLOT = 18
     """Slot outside the job's range."""
     BAD_CONTRIBUTION = 19
-    """Names no worker, one that is not behind this child, or more than there are; or expects a number
-    of workers though rounds end only with all of them."""
+    """Names no worker, one that is not behind this child, or more than there are; or expects a
+    number of workers though rounds end only with all of them."""
     MISMATCH = 20
     """Tensor, range or operation differs from what the open round holds."""
     FOREIGN_RESULT = 21

@@ -155,7 +155,7 @@ def test_controller_without_a_switch(tmp_path: Path, kind: str) -> None:
     ("fields", "status", "texts"),
     [
         ({"num_workers": 65536}, StatusCode.INVALID_ARGUMENT, ("65536 workers", "1 to 65535")),
-        ({"wire_version": 2}, StatusCode.FAILED_PRECONDITION, ("wire version 2", "same release")),
+        ({"wire_version": 1}, StatusCode.FAILED_PRECONDITION, ("wire version 1", "same release")),
         (
             {"values_per_packet": 352},
             StatusCode.FAILED_PRECONDITION,

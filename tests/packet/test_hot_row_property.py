@@ -50,7 +50,7 @@ NEW_ROUND_EVERY = 12
 
 
 class _Twins:
-    """A switch and its reference, given the same packets and the same changes of table `hot_row`."""
+    """A switch and its reference, with the same packets and the same changes of `hot_row`."""
 
     def __init__(self, target: Target, node: Node) -> None:
         self.target, self.node = target, node

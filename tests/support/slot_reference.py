@@ -196,9 +196,7 @@ def is_hot(header: NDArray[np.void]) -> bool:
 
 def is_from_parent(job: ReferenceJob, operation: int) -> bool:
     """Return whether a switch takes an operation only from its parent."""
-    return operation in FROM_PARENT or (
-        operation == Operation.WRITE and job.parent is not None
-    )
+    return operation in FROM_PARENT or (operation == Operation.WRITE and job.parent is not None)
 
 
 class ReferenceSwitch:
@@ -275,30 +273,24 @@ class ReferenceSwitch:
     ) -> tuple[Outcome, Reply | None]:
         """Read or write the values of a hot row; the round is their version."""
         header, copy = datagram["header"], self._copy_at(row.value_copy)
-        operation, version = int(header["operation"]), int(header["round"])
-        generation = int(header["generation"])
+        generation, version = int(header["generation"]), int(header["round"])
         is_current = generation == copy.generation
         newer = is_newer(generation, copy.generation) or (
             is_current and is_newer(version, copy.round)
         )
-        if operation == Operation.READ:
+        if int(header["operation"]) == Operation.READ:
             if newer or not is_current or copy.tensor_id != row.epoch:
                 return self._answer_cold(job, datagram)
             header["flags"], header["round"] = Flag.TO_SERVER, copy.round
             datagram["values"] = copy.values
             return Outcome.VALUES_READ, Reply(datagram, Destination.SENDER)
-        if is_current and version != copy.round and not newer:
-            if job.parent is not None:
-                return Outcome.STALE, None
-            packet = self._fill(job, copy, datagram, Outcome.NOTIFIED)
-            return Outcome.NOTIFIED, Reply(packet, Destination.SENDER)
-        if not newer and not is_current:
-            return Outcome.STALE, None
         if newer:
             copy.start(header)
             copy.values[:] = datagram["values"]
             copy.bitmap = copy.count = copy.arrived = copy.flags = 0
             copy.state = State.CLOSED
+        elif not is_current or version != copy.round:
+            return self._refuse_older(job, copy, datagram, is_current)
         elif self._differs(copy, header, Operation.WRITE):
             return Outcome.MISMATCH, None
         header["flags"] = Flag.TO_SERVER
@@ -306,10 +298,21 @@ class ReferenceSwitch:
         reply = Reply(datagram, Destination.COPIES) if row.has_copies else None
         return Outcome.VALUES_WRITTEN if newer else Outcome.VALUES_KEPT, reply
 
-    @staticmethod
-    def _answer_cold(
-        job: ReferenceJob, datagram: NDArray[np.void]
+    def _refuse_older(
+        self,
+        job: ReferenceJob,
+        copy: _Copy,
+        datagram: NDArray[np.void],
+        is_current: bool,
     ) -> tuple[Outcome, Reply | None]:
+        """Answer a WRITE of an older version of this generation at a root, drop all others."""
+        if job.parent is not None or not is_current:
+            return Outcome.STALE, None
+        packet = self._fill(job, copy, datagram, Outcome.NOTIFIED)
+        return Outcome.NOTIFIED, Reply(packet, Destination.SENDER)
+
+    @staticmethod
+    def _answer_cold(job: ReferenceJob, datagram: NDArray[np.void]) -> tuple[Outcome, Reply | None]:
         if is_from_parent(job, int(datagram["header"]["operation"])):
             return Outcome.COLD, None
         notice = datagram.copy()
@@ -350,9 +353,12 @@ class ReferenceSwitch:
         may_be_partial = job.allow_partial or is_hot(header)
         if not is_hot(header) and (slot >= job.slot_count or job.slot_base + slot >= NUM_SLOTS):
             return Outcome.BAD_SLOT
-        if operation in CONTRIBUTIONS and child is not None:
-            if not self._names_own(header, child) or (header["expected"] and not may_be_partial):
-                return Outcome.BAD_CONTRIBUTION
+        if (
+            operation in CONTRIBUTIONS
+            and child is not None
+            and (not self._names_own(header, child) or (header["expected"] and not may_be_partial))
+        ):
+            return Outcome.BAD_CONTRIBUTION
         if operation == Operation.FLUSH and not may_be_partial:
             return Outcome.BAD_OPERATION
         if operation == Operation.WRITE and job.parent is None and child is not None and child.bit:

@@ -164,7 +164,7 @@ def test_doctor_names_offloads_that_the_kernel_lacks(monkeypatch: pytest.MonkeyP
         (("switchfold", "2.32"), "", Status.OK, "like this host"),
         (("switchfold", "2.352"), "switchfold 2.352", Status.OK, "like this host"),
         (("switchfold", "2.352"), "switchfold 2.32", Status.FAIL, "instead of switchfold 2.32"),
-        (("switchfold", "2.32"), "", Status.FAIL, "wire version 2, this host speaks 1"),
+        (("switchfold", "1.32"), "", Status.FAIL, "wire version 1, this host speaks 2"),
         (("acme", "2.32"), "", Status.FAIL, "runs acme 2.32"),
         (("", ""), "", Status.FAIL, "a program without name"),
     ],
