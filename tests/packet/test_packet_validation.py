@@ -96,7 +96,7 @@ def test_packet_validation_version(target: Target, job: Job, version: int) -> No
     check_exchange(target, 1, frame, Outcome.BAD_VERSION)
 
 
-@pytest.mark.parametrize("operation", [0, 8, 255])
+@pytest.mark.parametrize("operation", [0, 10, 255])
 def test_packet_validation_unknown_operation(target: Target, job: Job, operation: int) -> None:
     frame = to_switch(job, 0, contribution(job, 0, operation=operation))
     check_exchange(target, 1, frame, Outcome.BAD_OPERATION)

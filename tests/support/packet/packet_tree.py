@@ -102,12 +102,12 @@ class Node:
     @property
     def server_group(self) -> int:
         """The group to which sums of hot rows go; 0: none."""
-        return 20000 + self.job_id if self.servers else 0
+        return 10000 + self.job_id if self.servers else 0
 
     @property
     def copies_group(self) -> int:
         """The group to which values of hot rows go; 0: none."""
-        return 40000 + self.job_id if self.keepers else 0
+        return 20000 + self.job_id if self.keepers else 0
 
     def place(self, row: HotRow) -> Entry:
         """Return the entry that makes a row hot."""

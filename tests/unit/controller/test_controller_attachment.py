@@ -119,6 +119,7 @@ def test_doctor_counts_of_a_later_release():
         ({"off_grid": 1}, "malformed"),
         ({"bad_range": 1}, "malformed"),
         ({"multicast_refused": 1}, "malformed"),
+        ({"write_refused": 1}, "malformed"),
         ({"bad_checksum": 1}, "checksum"),
         ({"bad_generation": 1}, "generation"),
     ],
