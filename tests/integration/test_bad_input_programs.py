@@ -134,7 +134,7 @@ def test_program_changed_under_a_running_controller(records: Path, tmp_path: Pat
         wait_until(
             lambda: live.show("switch", "show", "s1")["state"] == "wrong program", "its verdict"
         )
-        with pytest.raises(errors.JoinError, match=r"1\.352"):
+        with pytest.raises(errors.JoinError, match=r"2\.352"):
             live.join(0, 1, "next")
 
 

@@ -74,6 +74,19 @@ def _entries() -> list[finsy.P4TableEntry]:
             ),
         ),
         finsy.P4TableEntry(
+            "hot_row",
+            match=finsy.P4TableMatch(job_id=9, row=3),
+            action=finsy.P4TableAction(
+                "place_row",
+                slot=7,
+                value_copy=16,
+                epoch=1,
+                exponent=128,
+                server_group_id=10,
+                copies_group_id=11,
+            ),
+        ),
+        finsy.P4TableEntry(
             "ipv4_forward",
             match=finsy.P4TableMatch(dst_address="10.0.0.0/24"),
             action=finsy.P4TableAction("forward", port=2, mac=MAC),
@@ -105,7 +118,7 @@ def test_every_table_takes_entries_and_gives_them_back() -> None:
         assert outcome.counter_data == finsy.P4CounterData(byte_count=0, packet_count=0)
         (read_group,) = await _read(client, finsy.P4MulticastGroupEntry())
         assert [(item.port, item.instance) for item in read_group.replicas] == [(1, 1), (2, 2)]
-        assert len(await _read(client, finsy.P4CounterEntry("outcomes"))) == 32
+        assert len(await _read(client, finsy.P4CounterEntry("outcomes"))) == 64
         await client.delete([group])
         await client.delete_all()
         assert await _read(client, finsy.P4TableEntry()) == []
