@@ -43,7 +43,7 @@ def install_job(switch: softswitch.Switch, program: softswitch.CompiledProgram) 
         switch.tables.insert(table.position, softswitch.Match(packed), action.position, params)
 
     everybody = (1 << NUM_WORKERS) - 1
-    root = [GENERATION, 0, SLOTS, everybody, NUM_WORKERS, NUM_WORKERS, GROUP, 0, 0]
+    root = [GENERATION, 0, SLOTS, everybody, NUM_WORKERS, NUM_WORKERS, GROUP, 0, 0, 0]
     insert("job", "admit_root", [JOB], root)
     for i, worker in enumerate(WORKERS):
         port, address, mac = i + 1, number(worker.address), number(worker.mac)

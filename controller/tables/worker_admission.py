@@ -52,6 +52,7 @@ def _admission(placement: Placement) -> Action:
         "multicast_group_id": tree.tree_id,
         "allow_partial": int(view.straggler.allow_partial),
         "level": tree.level(node),
+        "max_priority": 0,
     }
     if node.parent is None:
         return Action(

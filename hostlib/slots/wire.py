@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-WIRE_VERSION: Final = 1
+WIRE_VERSION: Final = 2
 """First byte of every Switchfold header; a switch drops and counts any other."""
 UDP_PORT: Final = 21318
 """UDP destination port of contributions ("SF"); results come from this port."""
@@ -50,6 +50,10 @@ class Operation(enum.IntEnum):
     """Down the tree: round, bitmap and count that the slot copy holds; lanes mean nothing."""
     MULTICAST = 7
     """Uses no slot: the switch multicasts the packet with its lanes to the other workers."""
+    READ = 8
+    """Ask for the values of a hot row; the answer, with values and version, is a READ too."""
+    WRITE = 9
+    """Values of a hot row from its server; the receipt is a WRITE too."""
 
 
 class Flag(enum.IntFlag):
@@ -69,6 +73,10 @@ class Flag(enum.IntFlag):
     """Unicast repeat of a stored result, for a retransmission."""
     REPORT = 1 << 6
     """Of a MULTICAST: its lanes list what its sender has received."""
+    TO_SERVER = 1 << 7
+    """About a hot row: `slot_index` is the row's number, and sums go to the row's server."""
+    COLD = 1 << 8
+    """Of a NOTICE: the switch does not have the hot row, or not the version that was asked for."""
 
 
 class Outcome(enum.IntEnum):
@@ -90,7 +98,7 @@ class Outcome(enum.IntEnum):
     FLUSHED = 7
     """A flush ended the round; the partial result was multicast, or went to the parent as a sum."""
     FLUSH_IGNORED = 8
-    """A flush for a round without contributors: dropped."""
+    """A flush for a round without contributors, or with fewer than the flush expects: dropped."""
     BAD_LENGTH = 9
     """Not the variant's one datagram size, or the IPv4 and UDP lengths disagree."""
     BAD_CHECKSUM = 10
@@ -111,7 +119,8 @@ class Outcome(enum.IntEnum):
     BAD_SLOT = 18
     """Slot outside the job's range."""
     BAD_CONTRIBUTION = 19
-    """Names no worker, one that is not behind this child, or more than there are."""
+    """Names no worker, one that is not behind this child, or more than there are; or expects a
+    number of workers though rounds end only with all of them."""
     MISMATCH = 20
     """Tensor, range or operation differs from what the open round holds."""
     FOREIGN_RESULT = 21
@@ -130,6 +139,16 @@ class Outcome(enum.IntEnum):
     """Sent to all children but its sender."""
     MULTICAST_REFUSED = 28
     """A MULTICAST in a tree of more than one switch: dropped."""
+    COLD = 29
+    """About a row that table `hot_row` does not name, or of another epoch: answered with COLD."""
+    VALUES_READ = 30
+    """The values of a hot row went to the asker."""
+    VALUES_WRITTEN = 31
+    """The server's newer values of a hot row, which the switch keeps and passes on."""
+    VALUES_KEPT = 32
+    """A WRITE of the version that the switch holds: the kept values were passed on again."""
+    WRITE_REFUSED = 33
+    """A WRITE that does not come from a server: dropped."""
 
 
 HEADER_DTYPE: Final = np.dtype(
@@ -150,7 +169,7 @@ HEADER_DTYPE: Final = np.dtype(
         ("worker_bitmap", ">u4"),
         ("num_contributors", ">u2"),
         ("exponent", "u1"),
-        ("reserved", "u1"),
+        ("expected", "u1"),
     ]
 )
 """Switchfold header, 44 bytes."""

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Marks packets if many packets wait for the port: by ECN (RFC 3168) in every IPv4 header that can
-// carry the mark, and also in the header of a result or multicast, because not every host can read
-// ECN. Ordinary packets that cannot carry the mark are dropped: otherwise their senders would fill
-// the queue and starve senders that react to marks.
+// carry the mark, and also in the header of a result, a multicast or values that were read, because
+// not every host can read ECN. Ordinary packets that cannot carry the mark are dropped: otherwise
+// their senders would fill the queue and starve senders that react to marks.
 control CongestionMark(inout headers_t hdr,
                        inout metadata_t md,
                        inout standard_metadata_t standard_metadata) {
@@ -36,7 +36,8 @@ control CongestionMark(inout headers_t hdr,
                 mark_packet();
                 if (hdr.switchfold.isValid()
                     && (hdr.switchfold.operation == OPERATION_RESULT
-                        || hdr.switchfold.operation == OPERATION_MULTICAST)) {
+                        || hdr.switchfold.operation == OPERATION_MULTICAST
+                        || hdr.switchfold.operation == OPERATION_READ)) {
                     mark_result();
                 }
             } else if (hdr.ipv4.ecn == ECN_NOT_CAPABLE && !hdr.switchfold.isValid()) {

@@ -19,7 +19,7 @@ control PacketValidation(inout headers_t hdr,
         } else if (hdr.switchfold.version != WIRE_VERSION) {
             md.outcome = OUTCOME_BAD_VERSION;
         } else if (hdr.switchfold.operation < OPERATION_AGGREGATE_ADD
-                   || hdr.switchfold.operation > OPERATION_MULTICAST) {
+                   || hdr.switchfold.operation > OPERATION_WRITE) {
             md.outcome = OUTCOME_BAD_OPERATION;
         } else {
             grid_start = (bit<64>)hdr.switchfold.chunk_index * (bit<64>)VALUES_PER_PACKET;

@@ -6,8 +6,8 @@
 //   frame -> from the controller or not IPv4 -> packet_io
 //         -> other IPv4 -----------------------> ipv4_forward
 //         -> UDP to UDP_PORT:
-//              packet_validation -> worker_admission -> slot_epoch -> worker_bitmap
-//                -> lanes -> round_flags -> result_header -> outcome
+//              packet_validation -> worker_admission -> hot_row -> slot_epoch
+//                -> worker_bitmap -> lanes -> round_flags -> result_header -> outcome
 //
 // Up to worker_bitmap, each stage acts only while no earlier stage has given the packet its outcome;
 // the stages after it act on that outcome. All state lies in ingress.
@@ -22,6 +22,7 @@ control SwitchfoldIngress(inout headers_t hdr,
     Ipv4Forward() ipv4_forward;
     PacketValidation() packet_validation;
     WorkerAdmission() worker_admission;
+    HotRow() hot_row;
     SlotEpoch() slot_epoch;
     WorkerBitmap() worker_bitmap;
     Lanes() lanes;
@@ -38,6 +39,7 @@ control SwitchfoldIngress(inout headers_t hdr,
         } else if (hdr.udp.isValid() && hdr.udp.dst_port == UDP_PORT) {
             packet_validation.apply(hdr, md, standard_metadata);
             worker_admission.apply(hdr, md, standard_metadata);
+            hot_row.apply(hdr, md);
             slot_epoch.apply(hdr, md);
             worker_bitmap.apply(hdr, md);
             lanes.apply(hdr, md);

@@ -4,15 +4,24 @@
 // Turns the packet into the one that the switch sends, or drops it. Other fields keep their values.
 //
 //                        root                       other switch
-//   COMPLETED            RESULT to the children
+//   COMPLETED            * RESULT to the children
 //   SENT_UP, RESENT                                 contribution to the parent
-//   FLUSHED              RESULT to the children     contribution to the parent
+//   FLUSHED              * RESULT to the children   contribution to the parent
 //   RESULT_STORED                                   RESULT to the children
 //   RELAYED                                         NOTICE to the children; else to the parent
 //   REPLAYED             RESULT with REPLAY to the sender
 //   NOTIFIED             NOTICE to the sender
 //   MULTICAST            the packet to all children but the sender
+//   VALUES_READ          READ with values and version to the sender
+//   VALUES_WRITTEN,      WRITE to the switches below; from a root also to the server
+//   VALUES_KEPT
+//   COLD                 NOTICE with COLD to the sender, unless that is the parent
 //   all others           nothing is sent
+//
+//   * of a hot row: to its server
+//
+// Packets of the operations up to NOTICE leave in the queue that their priority says, as far as the
+// job may; all others leave in the last one.
 control ResultHeader(inout headers_t hdr,
                      inout metadata_t md,
                      inout standard_metadata_t standard_metadata) {
@@ -21,7 +30,7 @@ control ResultHeader(inout headers_t hdr,
     action fill_result(bit<16> reply_flags) {
         hdr.switchfold.operation = OPERATION_RESULT;
         hdr.switchfold.flags =
-            (hdr.switchfold.flags & FLAG_LAST) | md.copy_flags | missing_flags | reply_flags;
+            (hdr.switchfold.flags & FLAGS_ECHOED) | md.copy_flags | missing_flags | reply_flags;
         hdr.switchfold.worker_bitmap = md.copy_bitmap;
         hdr.switchfold.num_contributors = md.copy_count;
     }
@@ -29,7 +38,7 @@ control ResultHeader(inout headers_t hdr,
     action fill_contribution() {
         hdr.switchfold.operation = md.copy_operation;
         hdr.switchfold.flags =
-            (hdr.switchfold.flags & FLAG_LAST) | (md.copy_flags & FLAGS_FROM_BELOW);
+            (hdr.switchfold.flags & FLAGS_ECHOED) | (md.copy_flags & FLAGS_FROM_BELOW);
         hdr.switchfold.worker_bitmap = md.copy_bitmap;
         hdr.switchfold.num_contributors = md.copy_count;
     }
@@ -41,19 +50,25 @@ control ResultHeader(inout headers_t hdr,
 
     action fill_notice() {
         hdr.switchfold.operation = OPERATION_NOTICE;
-        hdr.switchfold.flags = 0;
+        hdr.switchfold.flags = hdr.switchfold.flags & FLAG_TO_SERVER;
         hdr.switchfold.round = md.copy_round;
         hdr.switchfold.worker_bitmap = md.copy_bitmap;
         hdr.switchfold.num_contributors = md.copy_count;
     }
 
-    // The copy's state belongs to another generation, which the prober must not see.
-    action fill_empty_notice() {
+    // The row is cold, or the copy's state belongs to another generation, which the prober must not
+    // see.
+    action fill_empty_notice(bit<16> flags) {
         hdr.switchfold.operation = OPERATION_NOTICE;
-        hdr.switchfold.flags = 0;
+        hdr.switchfold.flags = flags;
         hdr.switchfold.round = 0;
         hdr.switchfold.worker_bitmap = 0;
         hdr.switchfold.num_contributors = 0;
+    }
+
+    action fill_values(round_t version) {
+        hdr.switchfold.flags = FLAG_TO_SERVER;
+        hdr.switchfold.round = version;
     }
 
     action keep_multicast_flags() {
@@ -70,9 +85,9 @@ control ResultHeader(inout headers_t hdr,
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
 
-    action reply_to_children() {
-        md.reply = REPLY_CHILDREN;
-        standard_metadata.mcast_grp = md.multicast_group_id;
+    action reply_to_group(bit<16> multicast_group_id) {
+        md.reply = REPLY_GROUP;
+        standard_metadata.mcast_grp = multicast_group_id;
     }
 
     action send_to_parent() {
@@ -91,7 +106,11 @@ control ResultHeader(inout headers_t hdr,
             || md.outcome == OUTCOME_RESULT_STORED
             || (md.outcome == OUTCOME_FLUSHED && md.is_root == 1)) {
             fill_result(0);
-            reply_to_children();
+            if (md.is_hot == 1 && md.is_root == 1) {
+                reply_to_group(md.server_group_id);
+            } else {
+                reply_to_group(md.multicast_group_id);
+            }
         } else if (md.outcome == OUTCOME_SENT_UP
                    || md.outcome == OUTCOME_RESENT
                    || md.outcome == OUTCOME_FLUSHED) {
@@ -107,12 +126,12 @@ control ResultHeader(inout headers_t hdr,
             if (md.copy_generation == md.job_generation) {
                 fill_notice();
             } else {
-                fill_empty_notice();
+                fill_empty_notice(hdr.switchfold.flags & FLAG_TO_SERVER);
             }
             reply_to_sender();
         } else if (md.outcome == OUTCOME_RELAYED) {
             if (hdr.switchfold.operation == OPERATION_NOTICE) {
-                reply_to_children();
+                reply_to_group(md.multicast_group_id);
             } else {
                 send_to_parent();
             }
@@ -121,9 +140,27 @@ control ResultHeader(inout headers_t hdr,
             if (hdr.ipv4.ecn == ECN_CONGESTION_EXPERIENCED) {
                 note_congestion();
             }
-            reply_to_children();
+            reply_to_group(md.multicast_group_id);
+        } else if (md.outcome == OUTCOME_VALUES_READ) {
+            fill_values(md.copy_round);
+            reply_to_sender();
+        } else if ((md.outcome == OUTCOME_VALUES_WRITTEN || md.outcome == OUTCOME_VALUES_KEPT)
+                   && md.copies_group_id != 0) {
+            fill_values(hdr.switchfold.round);
+            reply_to_group(md.copies_group_id);
+        } else if (md.outcome == OUTCOME_COLD && md.is_from_parent == 0) {
+            fill_empty_notice(FLAG_TO_SERVER | FLAG_COLD);
+            reply_to_sender();
         } else {
             mark_to_drop(standard_metadata);
+        }
+
+        if (md.reply != REPLY_NONE && hdr.switchfold.operation <= OPERATION_NOTICE) {
+            if (hdr.switchfold.priority > (bit<8>)md.max_priority) {
+                standard_metadata.priority = md.max_priority;
+            } else {
+                standard_metadata.priority = (priority_t)hdr.switchfold.priority;
+            }
         }
     }
 }

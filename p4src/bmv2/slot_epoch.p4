@@ -13,6 +13,9 @@
 // without all children. It also stores the chunk's identity (tensor and range), which must be the
 // same in every other packet of the round, and its operation, which must be the same in every other
 // contribution; a result does not know the operation. Flushes and probes never take a copy over.
+//
+// Of the values of a hot row, the round is the version. Newer values take their copy over. A READ
+// asks for this version or a newer one, of the row's epoch; the row is cold if the copy has none.
 control SlotEpoch(inout headers_t hdr, inout metadata_t md) {
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_generation;
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_round;
@@ -66,8 +69,15 @@ control SlotEpoch(inout headers_t hdr, inout metadata_t md) {
                 md.epoch = EPOCH_OLDER;
             }
 
-            if (md.epoch == EPOCH_NEWER) {
+            if (hdr.switchfold.operation == OPERATION_READ) {
+                read_chunk();
+                if (md.epoch == EPOCH_NEWER || md.epoch == EPOCH_SUPERSEDED
+                    || held_tensor != hdr.switchfold.tensor_id) {
+                    md.outcome = OUTCOME_COLD;
+                }
+            } else if (md.epoch == EPOCH_NEWER) {
                 if (md.is_contribution == 1
+                    || hdr.switchfold.operation == OPERATION_WRITE
                     || (hdr.switchfold.operation == OPERATION_RESULT
                         && md.is_partial_allowed == 1)) {
                     take_over();

@@ -16,6 +16,7 @@
 #include "ipv4_forward.p4"
 #include "packet_validation.p4"
 #include "worker_admission.p4"
+#include "hot_row.p4"
 #include "slot_epoch.p4"
 #include "worker_bitmap.p4"
 #include "lanes_wide.p4"
@@ -26,7 +27,7 @@
 #include "congestion_mark.p4"
 #include "pipeline.p4"
 
-@pkginfo(name="switchfold", version="1.352")
+@pkginfo(name="switchfold", version="2.352")
 V1Switch(SwitchfoldParser(),
          SwitchfoldVerifyChecksum(),
          SwitchfoldIngress(),

@@ -3,8 +3,9 @@
 //
 // Isolation: a packet reaches a slot only if job, worker, ingress port and source address belong
 // together, its generation is the job's, and the slot lies in the job's range. Results and notices
-// must come from the parent of a switch. A multicast needs no slot; only the single switch of a job
-// replicates it, and it names its sender.
+// must come from the parent of a switch, and so must the values of hot rows; at a root, these come
+// from a server. A multicast needs no slot; only the single switch of a job replicates it, and it
+// names its sender. Packets about hot rows get their slot from the table hot_row.
 control WorkerAdmission(inout headers_t hdr,
                         inout metadata_t md,
                         in standard_metadata_t standard_metadata) {
@@ -20,7 +21,8 @@ control WorkerAdmission(inout headers_t hdr,
                       bit<16> num_workers,
                       bit<16> multicast_group_id,
                       bit<1> allow_partial,
-                      bit<16> level) {
+                      bit<16> level,
+                      priority_t max_priority) {
         md.is_root = 1;
         md.job_generation = generation;
         md.slot_base = slot_base;
@@ -31,6 +33,7 @@ control WorkerAdmission(inout headers_t hdr,
         md.multicast_group_id = multicast_group_id;
         md.is_partial_allowed = allow_partial;
         md.level = level;
+        md.max_priority = max_priority;
     }
 
     action admit_inner(generation_t generation,
@@ -40,6 +43,7 @@ control WorkerAdmission(inout headers_t hdr,
                        bit<16> multicast_group_id,
                        bit<1> allow_partial,
                        bit<16> level,
+                       priority_t max_priority,
                        port_t parent_port,
                        ipv4_address_t parent_address,
                        worker_id_t child_id,
@@ -51,6 +55,7 @@ control WorkerAdmission(inout headers_t hdr,
         md.multicast_group_id = multicast_group_id;
         md.is_partial_allowed = allow_partial;
         md.level = level;
+        md.max_priority = max_priority;
         md.parent_port = parent_port;
         md.parent_address = parent_address;
         md.child_id = child_id;
@@ -83,7 +88,15 @@ control WorkerAdmission(inout headers_t hdr,
         md.max_contributors = max_contributors;
     }
 
-    // The port and address of each child, a worker or a switch, and the workers that it sends for.
+    // A server contributes nothing: it has no bit. It writes values, and asks.
+    action admit_server() {
+        md.worker_bit = 0;
+        md.contributor_mask = 0;
+        md.max_contributors = 0;
+    }
+
+    // The port and address of each child, a worker or a switch, and the workers that it sends for; of
+    // a root also the servers of hot rows.
     table worker {
         key = {
             hdr.switchfold.job_id: exact @name("job_id");
@@ -93,6 +106,7 @@ control WorkerAdmission(inout headers_t hdr,
         }
         actions = {
             admit_worker;
+            admit_server;
             @defaultonly foreign_worker;
         }
         const default_action = foreign_worker();
@@ -104,8 +118,12 @@ control WorkerAdmission(inout headers_t hdr,
             job.apply();
         }
         if (md.outcome == OUTCOME_NONE) {
-            if (hdr.switchfold.operation < OPERATION_RESULT
-                || hdr.switchfold.operation == OPERATION_MULTICAST) {
+            if (hdr.switchfold.operation == OPERATION_RESULT
+                || hdr.switchfold.operation == OPERATION_NOTICE
+                || (hdr.switchfold.operation == OPERATION_WRITE && md.is_root == 0)) {
+                md.is_from_parent = 1;
+            }
+            if (md.is_from_parent == 0) {
                 worker.apply();
             } else if (md.is_root == 1
                        || standard_metadata.ingress_port != md.parent_port
@@ -116,6 +134,19 @@ control WorkerAdmission(inout headers_t hdr,
         if (md.outcome == OUTCOME_NONE) {
             slot_index_t slot = md.slot_base + hdr.switchfold.slot_index;
             bit<1> is_misnamed = 0;
+            if (hdr.switchfold.operation >= OPERATION_READ
+                || ((hdr.switchfold.flags & FLAG_TO_SERVER) != 0
+                    && hdr.switchfold.operation != OPERATION_MULTICAST)) {
+                md.is_hot = 1;
+            }
+            if (hdr.switchfold.operation == OPERATION_AGGREGATE_ADD
+                || hdr.switchfold.operation == OPERATION_AGGREGATE_MAX) {
+                md.is_contribution = 1;
+                if (hdr.switchfold.expected != 0 && md.is_hot == 0
+                    && md.is_partial_allowed == 0) {
+                    is_misnamed = 1;
+                }
+            }
             if (hdr.switchfold.worker_bitmap == 0
                 || (hdr.switchfold.worker_bitmap & ~md.contributor_mask) != 0
                 || hdr.switchfold.num_contributors == 0
@@ -132,20 +163,19 @@ control WorkerAdmission(inout headers_t hdr,
                 } else {
                     md.outcome = OUTCOME_MULTICAST;
                 }
-            } else if (hdr.switchfold.slot_index >= md.slot_count || slot >= NUM_SLOTS) {
+            } else if (md.is_hot == 0
+                       && (hdr.switchfold.slot_index >= md.slot_count || slot >= NUM_SLOTS)) {
                 md.outcome = OUTCOME_BAD_SLOT;
+            } else if (md.is_contribution == 1 && is_misnamed == 1) {
+                md.outcome = OUTCOME_BAD_CONTRIBUTION;
+            } else if (hdr.switchfold.operation == OPERATION_FLUSH && md.is_hot == 0
+                       && md.is_partial_allowed == 0) {
+                md.outcome = OUTCOME_BAD_OPERATION;
+            } else if (hdr.switchfold.operation == OPERATION_WRITE && md.is_from_parent == 0
+                       && md.worker_bit != 0) {
+                md.outcome = OUTCOME_WRITE_REFUSED;
             } else {
                 md.slot_copy = (slot << 1) | (hdr.switchfold.round & 1);
-                if (hdr.switchfold.operation == OPERATION_AGGREGATE_ADD
-                    || hdr.switchfold.operation == OPERATION_AGGREGATE_MAX) {
-                    md.is_contribution = 1;
-                    if (is_misnamed == 1) {
-                        md.outcome = OUTCOME_BAD_CONTRIBUTION;
-                    }
-                } else if (hdr.switchfold.operation == OPERATION_FLUSH
-                           && md.is_partial_allowed == 0) {
-                    md.outcome = OUTCOME_BAD_OPERATION;
-                }
             }
         }
     }

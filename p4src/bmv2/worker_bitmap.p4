@@ -11,18 +11,29 @@
 //   OLDER            ** STALE                  NOTIFIED        STALE               NOTIFIED
 //   NEWER            take over: ABSORBED       FLUSH_IGNORED   * RESULT_STORED     NOTIFIED
 //   SAME, OPEN       bit clear: ABSORBED       *** FLUSHED     * RESULT_STORED     NOTIFIED
-//                    bit set: DUPLICATE
+//                    bit set: **** DUPLICATE
 //   SAME, SENT_UP    RESENT                    *** RELAYED     RESULT_STORED       RELAYED
 //   SAME, CLOSED     REPLAYED                  REPLAYED        RESULT_IGNORED      NOTIFIED
 //
-//   *   RESULT_IGNORED if rounds cannot close without all children
-//   **  NOTIFIED if they can
-//   *** FLUSH_IGNORED if the switch is above the flush's num_contributors, the highest level that
-//       the flush ends: lower switches must end their rounds before higher ones.
+//   *    RESULT_IGNORED if rounds cannot close without all children
+//   **   NOTIFIED if they can
+//   ***  FLUSH_IGNORED if the switch is above the flush's num_contributors, the highest level that
+//        the flush ends: lower switches must end their rounds before higher ones. FLUSHED, too, is
+//        FLUSH_IGNORED while fewer workers are in the sum than the flush expects.
+//   **** NOTIFIED in a hot row: the result goes to the server, so this is the worker's receipt
 //
 // ABSORBED becomes COMPLETED (root) or SENT_UP (others) when all children have contributed, or when
-// the root has its quorum. A late contribution to a closed round is not added. Notices are RELAYED
-// in every state of the copy: they describe the parent's copy.
+// the root has its quorum: what the contribution expects, or else what the table job says. A late
+// contribution to a closed round is not added. Notices are RELAYED in every state of the copy: they
+// describe the parent's copy.
+//
+// The values of a hot row have a copy of their own, whose round is their version:
+//
+//   version          write                     read
+//   newer            VALUES_WRITTEN            cold, see slot_epoch
+//   same             VALUES_KEPT               VALUES_READ
+//   older            root: NOTIFIED            VALUES_READ
+//                    others: STALE
 control WorkerBitmap(inout headers_t hdr, inout metadata_t md) {
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_arrived; // children of this switch
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_bitmap;  // workers that the contributions name
@@ -78,6 +89,14 @@ control WorkerBitmap(inout headers_t hdr, inout metadata_t md) {
         end_round(OUTCOME_RESULT_STORED, SLOT_STATE_CLOSED);
     }
 
+    action store_values() {
+        md.copy_arrived = 0;
+        md.copy_bitmap = 0;
+        md.copy_count = 0;
+        md.slot_access = SLOT_ACCESS_OVERWRITE;
+        end_round(OUTCOME_VALUES_WRITTEN, SLOT_STATE_CLOSED);
+    }
+
     action repeat(outcome_t outcome) {
         md.slot_access = SLOT_ACCESS_READ;
         md.outcome = outcome;
@@ -103,7 +122,11 @@ control WorkerBitmap(inout headers_t hdr, inout metadata_t md) {
                     start_round();
                 } else if (md.copy_state == SLOT_STATE_OPEN) {
                     if ((md.copy_arrived & md.worker_bit) != 0) {
-                        answer(OUTCOME_DUPLICATE);
+                        if (md.is_hot == 1) {
+                            answer(OUTCOME_NOTIFIED);
+                        } else {
+                            answer(OUTCOME_DUPLICATE);
+                        }
                     } else if (hdr.switchfold.operation == OPERATION_AGGREGATE_ADD) {
                         join_round(SLOT_ACCESS_ADD);
                     } else {
@@ -115,12 +138,16 @@ control WorkerBitmap(inout headers_t hdr, inout metadata_t md) {
                     repeat(OUTCOME_REPLAYED);
                 }
                 if (md.outcome == OUTCOME_ABSORBED) {
+                    bit<16> quorum = md.quorum;
+                    if (hdr.switchfold.expected != 0) {
+                        quorum = (bit<16>)hdr.switchfold.expected;
+                    }
                     if (md.is_root == 0) {
                         if (md.copy_arrived == md.children_bitmap) {
                             end_round(OUTCOME_SENT_UP, SLOT_STATE_SENT_UP);
                         }
                     } else if (md.copy_arrived == md.children_bitmap
-                               || md.copy_count >= md.quorum) {
+                               || md.copy_count >= quorum) {
                         end_round(OUTCOME_COMPLETED, SLOT_STATE_CLOSED);
                     }
                 }
@@ -132,7 +159,8 @@ control WorkerBitmap(inout headers_t hdr, inout metadata_t md) {
                 } else if (md.epoch == EPOCH_NEWER) {
                     answer(OUTCOME_FLUSH_IGNORED);
                 } else if (md.copy_state == SLOT_STATE_OPEN) {
-                    if (hdr.switchfold.num_contributors < md.level) {
+                    if (hdr.switchfold.num_contributors < md.level
+                        || md.copy_count < (bit<16>)hdr.switchfold.expected) {
                         answer(OUTCOME_FLUSH_IGNORED);
                     } else {
                         repeat(OUTCOME_FLUSHED);
@@ -170,6 +198,18 @@ control WorkerBitmap(inout headers_t hdr, inout metadata_t md) {
                     answer(OUTCOME_RELAYED);
                 } else {
                     answer(OUTCOME_NOTIFIED);
+                }
+            } else if (hdr.switchfold.operation == OPERATION_READ) {
+                repeat(OUTCOME_VALUES_READ);
+            } else if (hdr.switchfold.operation == OPERATION_WRITE) {
+                if (md.epoch == EPOCH_NEWER) {
+                    store_values();
+                } else if (md.epoch == EPOCH_SAME) {
+                    repeat(OUTCOME_VALUES_KEPT);
+                } else if (md.epoch == EPOCH_OLDER && md.is_root == 1) {
+                    answer(OUTCOME_NOTIFIED);
+                } else {
+                    answer(OUTCOME_STALE);
                 }
             } else {
                 answer(OUTCOME_RELAYED);

@@ -21,6 +21,7 @@ typedef bit<32> slot_copy_t; // physical row: (slot << 1) | parity of the round
 typedef bit<8>  operation_t;
 typedef bit<8>  outcome_t;
 typedef bit<8>  exponent_t;
+typedef bit<3>  priority_t;  // of the queues of a port; the largest leaves first
 
 // Ethernet, IPv4, UDP.
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
@@ -36,7 +37,7 @@ const bit<2>  ECN_CAPABLE = 2;
 const bit<2>  ECN_CONGESTION_EXPERIENCED = 3;
 
 // Wire format.
-const bit<8>  WIRE_VERSION = 1;
+const bit<8>  WIRE_VERSION = 2;
 const bit<16> UDP_PORT = 21318;
 const bit<16> IPV4_BYTES = 20;
 const bit<16> UDP_BYTES = 8;
@@ -56,6 +57,8 @@ const operation_t OPERATION_PROBE = 4;
 const operation_t OPERATION_RESULT = 5;
 const operation_t OPERATION_NOTICE = 6;
 const operation_t OPERATION_MULTICAST = 7;
+const operation_t OPERATION_READ = 8;
+const operation_t OPERATION_WRITE = 9;
 
 // Flags.
 const bit<16> FLAG_PARTIAL = 0x0001;
@@ -65,8 +68,11 @@ const bit<16> FLAG_OVERFLOW = 0x0008;
 const bit<16> FLAG_LAST = 0x0010;
 const bit<16> FLAG_REPLAY = 0x0020;
 const bit<16> FLAG_REPORT = 0x0040;
+const bit<16> FLAG_TO_SERVER = 0x0080;
+const bit<16> FLAG_COLD = 0x0100;
 const bit<16> FLAGS_FROM_BELOW = FLAG_ECN_ECHO | FLAG_OVERFLOW; // of contributions
 const bit<16> FLAGS_FROM_ABOVE = FLAG_PARTIAL | FLAG_FLUSHED | FLAGS_FROM_BELOW; // of results
+const bit<16> FLAGS_ECHOED = FLAG_LAST | FLAG_TO_SERVER; // of what the switch makes of a packet
 const bit<16> FLAGS_OF_MULTICASTS = FLAG_LAST | FLAG_REPORT; // what a multicast keeps
 
 // Outcomes of Switchfold packets: each packet has exactly one.
@@ -99,6 +105,11 @@ const outcome_t OUTCOME_RESULT_IGNORED = 25;
 const outcome_t OUTCOME_RELAYED = 26;
 const outcome_t OUTCOME_MULTICAST = 27;
 const outcome_t OUTCOME_MULTICAST_REFUSED = 28;
+const outcome_t OUTCOME_COLD = 29;
+const outcome_t OUTCOME_VALUES_READ = 30;
+const outcome_t OUTCOME_VALUES_WRITTEN = 31;
+const outcome_t OUTCOME_VALUES_KEPT = 32;
+const outcome_t OUTCOME_WRITE_REFUSED = 33;
 
 // Outcomes of all other frames: each frame has exactly one, so that ports, Switchfold and ordinary
 // outcomes add up.

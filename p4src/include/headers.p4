@@ -64,7 +64,7 @@ header switchfold_h {
     worker_bitmap_t worker_bitmap;
     bit<16>         num_contributors;
     exponent_t      exponent;
-    bit<8>          reserved;
+    bit<8>          expected;
 }
 
 struct headers_t {

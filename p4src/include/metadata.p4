@@ -24,7 +24,7 @@ const slot_access_t SLOT_ACCESS_READ = 4;
 typedef bit<2> reply_t;
 const reply_t REPLY_NONE = 0;
 const reply_t REPLY_SENDER = 1;   // unicast to the sender of the packet
-const reply_t REPLY_CHILDREN = 2; // multicast to all workers and switches below
+const reply_t REPLY_GROUP = 2;    // multicast
 const reply_t REPLY_PARENT = 3;   // unicast to the next switch towards the root
 
 // State of a slot copy's round.
@@ -51,9 +51,17 @@ struct metadata_t {
     ipv4_address_t  parent_address;
     worker_id_t     child_id;
     worker_bitmap_t child_bitmap;
-    worker_bitmap_t worker_bit;
+    worker_bitmap_t worker_bit;     // 0: a server
     worker_bitmap_t contributor_mask;
     bit<16>         max_contributors;
+    priority_t      max_priority;
+    bit<1>          is_from_parent;
+
+    // From the table hot_row.
+    bit<1>          is_hot;         // about a row, whose number is in slot_index
+    bit<32>         row_epoch;
+    bit<16>         server_group_id;
+    bit<16>         copies_group_id;
 
     // The slot copy: its registers, after this packet's change.
     slot_copy_t     slot_copy;

@@ -19,7 +19,7 @@ from packet_frames import Job, contribution, to_switch
 from switchfold.bmv2_topos import state
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.slots import wire
-from switchfold.hostlib.slots.wire import Operation, Outcome
+from switchfold.hostlib.slots.wire import Flag, Operation, Outcome
 from time_bound import wait_until
 
 COUNTED_S = 60.0
@@ -126,6 +126,10 @@ def malformed_frames(job: Job) -> list[tuple[Outcome, int, bytes]]:
         changed(Outcome.BAD_SLOT, slot_index=job.slot_count),
         changed(Outcome.BAD_CONTRIBUTION, worker_bitmap=3),
         changed(Outcome.BAD_CONTRIBUTION, num_contributors=2),
+        changed(Outcome.BAD_CONTRIBUTION, expected=1),
+        changed(Outcome.WRITE_REFUSED, operation=Operation.WRITE),
+        changed(Outcome.COLD, operation=Operation.READ),
+        changed(Outcome.COLD, flags=Flag.TO_SERVER),
         (Outcome.FOREIGN_WORKER, 2, to_switch(job, 0, good)),
         (Outcome.FOREIGN_WORKER, 0, to_switch(job, 1, contribution(job, 1))),
     ]
@@ -208,7 +212,10 @@ def test_every_outcome_is_counted_by_cause_and_shown(live: LiveTestbed) -> None:
             Outcome.RELAYED,
             Outcome.MULTICAST_REFUSED,
         }
-        assert {outcome for outcome, _, _ in everything} == set(Outcome) - never_at_a_root
+        of_hot_rows = {Outcome.VALUES_READ, Outcome.VALUES_WRITTEN, Outcome.VALUES_KEPT}
+        assert {outcome for outcome, _, _ in everything} == (
+            set(Outcome) - never_at_a_root - of_hot_rows
+        )
         assert send_all(live, cables, everything) == expected(everything)
         assert nonzero(live.show("job", "show", "strict")["counts"]) == expected(strict)
         assert nonzero(live.show("job", "show", "partial")["counts"]) == expected(partial)
@@ -236,6 +243,7 @@ def test_doctor_tells_packets_apart(live: LiveTestbed) -> None:
             Outcome.OFF_GRID,
             Outcome.BAD_SLOT,
             Outcome.BAD_CONTRIBUTION,
+            Outcome.WRITE_REFUSED,
         },
     }
 

@@ -69,9 +69,9 @@ def artefacts(folder: Path, program: str) -> tuple[Path, Path]:
     p4info = base.with_suffix(".p4info.txtpb")
     if program != "wide":
         text = p4info.read_text("utf-8")
-        assert '"1.32"' in text
+        assert '"2.32"' in text
         p4info = folder / "changed.p4info.txtpb"
-        p4info.write_text(text.replace('"1.32"', f'"{program}"'), "utf-8")
+        p4info.write_text(text.replace('"2.32"', f'"{program}"'), "utf-8")
     return base.with_suffix(".json"), p4info
 
 
@@ -79,9 +79,9 @@ def artefacts(folder: Path, program: str) -> tuple[Path, Path]:
     ("program", "name", "verdict"),
     [
         ("toy_forwarding", "a program without name", "instead of switchfold"),
-        ("wide", "switchfold 1.352", ""),
-        ("2.32", "switchfold 2.32", "wire version 2, this host speaks 1"),
-        ("1.33", "switchfold 1.33", ""),
+        ("wide", "switchfold 2.352", ""),
+        ("1.32", "switchfold 1.32", "wire version 1, this host speaks 2"),
+        ("2.33", "switchfold 2.33", ""),
     ],
 )
 def test_wrong_program_on_the_switch(
@@ -96,7 +96,7 @@ def test_wrong_program_on_the_switch(
             start_controller(make_config(tmp_path, server.address))
         text = str(caught.value)
         assert f"switch s1 at {server.address} runs {name}" in text
-        assert "needs switchfold 1.32" in text
+        assert "needs switchfold 2.32" in text
         assert "--replace-program" in text
         code, found = whole.doctor("--switch", f"other={server.address}")
         status, text = found["switch other program"]
@@ -129,12 +129,12 @@ def test_program_changed_under_a_running_controller(records: Path, tmp_path: Pat
         code, found = live.doctor()
         assert code == 1
         assert found["switch s1 program"][0] == "fail"
-        assert "runs switchfold 1.352 instead of switchfold 1.32" in found["switch s1 program"][1]
+        assert "runs switchfold 2.352 instead of switchfold 2.32" in found["switch s1 program"][1]
         # The testbed's own controller is the only one again, and checks the program itself.
         wait_until(
             lambda: live.show("switch", "show", "s1")["state"] == "wrong program", "its verdict"
         )
-        with pytest.raises(errors.JoinError, match=r"1\.352"):
+        with pytest.raises(errors.JoinError, match=r"2\.352"):
             live.join(0, 1, "next")
 
 
@@ -155,7 +155,7 @@ def test_controller_without_a_switch(tmp_path: Path, kind: str) -> None:
     ("fields", "status", "texts"),
     [
         ({"num_workers": 65536}, StatusCode.INVALID_ARGUMENT, ("65536 workers", "1 to 65535")),
-        ({"wire_version": 2}, StatusCode.FAILED_PRECONDITION, ("wire version 2", "same release")),
+        ({"wire_version": 1}, StatusCode.FAILED_PRECONDITION, ("wire version 1", "same release")),
         (
             {"values_per_packet": 352},
             StatusCode.FAILED_PRECONDITION,

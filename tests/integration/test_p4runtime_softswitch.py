@@ -54,6 +54,7 @@ def _entries() -> list[finsy.P4TableEntry]:
                 multicast_group_id=9,
                 allow_partial=1,
                 level=0,
+                max_priority=0,
             ),
         ),
         finsy.P4TableEntry(
@@ -70,6 +71,19 @@ def _entries() -> list[finsy.P4TableEntry]:
             match=finsy.P4TableMatch(job_id=9, replica_id=1),
             action=finsy.P4TableAction(
                 "set_worker_address", mac=MAC, address="10.0.0.1", udp_port=4000
+            ),
+        ),
+        finsy.P4TableEntry(
+            "hot_row",
+            match=finsy.P4TableMatch(job_id=9, row=3),
+            action=finsy.P4TableAction(
+                "place_row",
+                slot=7,
+                value_copy=16,
+                epoch=1,
+                exponent=128,
+                server_group_id=10,
+                copies_group_id=11,
             ),
         ),
         finsy.P4TableEntry(
@@ -104,7 +118,7 @@ def test_every_table_takes_entries_and_gives_them_back() -> None:
         assert outcome.counter_data == finsy.P4CounterData(byte_count=0, packet_count=0)
         (read_group,) = await _read(client, finsy.P4MulticastGroupEntry())
         assert [(item.port, item.instance) for item in read_group.replicas] == [(1, 1), (2, 2)]
-        assert len(await _read(client, finsy.P4CounterEntry("outcomes"))) == 32
+        assert len(await _read(client, finsy.P4CounterEntry("outcomes"))) == 64
         await client.delete([group])
         await client.delete_all()
         assert await _read(client, finsy.P4TableEntry()) == []

@@ -39,7 +39,7 @@ def for_others(job: Job, worker_id: int, **fields: int) -> Datagram:
         "round": 0x7654_3210,
         "tensor_id": 17,
         "exponent": 200,
-        "reserved": 9,
+        "expected": 9,
     }
     return contribution(job, worker_id, values, **(defaults | fields))
 
@@ -109,7 +109,7 @@ def test_multicast_touches_no_slot(target: Target, job: Job) -> None:
         ({"num_contributors": 2}, Outcome.BAD_CONTRIBUTION),
         ({"range_end": 0}, Outcome.BAD_RANGE),
         ({"chunk_index": 1}, Outcome.OFF_GRID),
-        ({"version": 2}, Outcome.BAD_VERSION),
+        ({"version": 1}, Outcome.BAD_VERSION),
     ],
 )
 def test_multicast_of_others_is_refused(

@@ -90,13 +90,13 @@ def test_packet_validation_computed_zero_checksum_is_accepted(target: Target, jo
     check_exchange(target, 1, frame, Outcome.ABSORBED)
 
 
-@pytest.mark.parametrize("version", [0, 2, 255])
+@pytest.mark.parametrize("version", [0, 1, 255])
 def test_packet_validation_version(target: Target, job: Job, version: int) -> None:
     frame = to_switch(job, 0, contribution(job, 0, version=version))
     check_exchange(target, 1, frame, Outcome.BAD_VERSION)
 
 
-@pytest.mark.parametrize("operation", [0, 8, 255])
+@pytest.mark.parametrize("operation", [0, 10, 255])
 def test_packet_validation_unknown_operation(target: Target, job: Job, operation: int) -> None:
     frame = to_switch(job, 0, contribution(job, 0, operation=operation))
     check_exchange(target, 1, frame, Outcome.BAD_OPERATION)

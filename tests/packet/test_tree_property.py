@@ -44,6 +44,10 @@ NEVER = {
     Outcome.OFF_GRID,
     Outcome.MISMATCH,
     Outcome.MULTICAST,
+    Outcome.COLD,
+    Outcome.VALUES_READ,
+    Outcome.VALUES_WRITTEN,
+    Outcome.VALUES_KEPT,
 }
 """Outcomes that neither lawful workers nor the attacks cause; other tests cause them."""
 

@@ -118,7 +118,7 @@ def test_tree_root_gathers_flags_from_below(
 
 def test_tree_root_other_flags_from_below_mean_nothing(target: Target, open_node: OpenNode) -> None:
     root = open_node(station=switch(9), children=SWITCHES)
-    wrong = 0xFFFF & ~(Flag.OVERFLOW | Flag.ECN_ECHO | Flag.LAST)
+    wrong = 0xFFFF & ~(Flag.OVERFLOW | Flag.ECN_ECHO | Flag.LAST | Flag.TO_SERVER)
     send(target, root, root.packet(0, 1, flags=wrong), Outcome.ABSORBED)
     last = root.packet(1, 1, flags=wrong)
     answer = result(last, 2, 0b11111)

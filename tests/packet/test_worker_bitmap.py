@@ -96,7 +96,7 @@ def test_worker_bitmap_replay_while_the_other_copy_works(target: Target, job: Jo
 
 
 def test_worker_bitmap_last_flag_is_echoed(target: Target, job: Job) -> None:
-    first, second = contribution(job, 0, 5), contribution(job, 1, 6, flags=0xFFFF)
+    first, second = contribution(job, 0, 5), contribution(job, 1, 6, flags=0xFFFF & ~Flag.TO_SERVER)
     send(target, job, first, Outcome.ABSORBED, [])
     answer = result(second, 11, 3, Flag.LAST | Flag.OVERFLOW | Flag.ECN_ECHO)
     send(target, job, second, Outcome.COMPLETED, to_all_workers(job, answer))

@@ -33,7 +33,7 @@ class Aggregator(Driver):
     def __init__(self, variant: str, values: int) -> None:
         super().__init__(BUILD / f"switchfold_{variant}" / f"switchfold_{variant}.json")
         self.values = values
-        self.insert("job", [1], "admit_root", [GENERATION, 0, 8, 3, 2, 2, GROUP, 0, 0])
+        self.insert("job", [1], "admit_root", [GENERATION, 0, 8, 3, 2, 2, GROUP, 0, 0, 0])
         for worker in (0, 1):
             source = 0x0A000001 + worker
             key: list[int | tuple[int, int]] = [1, worker, worker + 1, source]
@@ -160,7 +160,7 @@ def test_lanes_of_an_index_are_contiguous_and_loops(switch: Aggregator) -> None:
 
     text = generate(switch.model)
     assert f"* {switch.values} + i]" in text.replace("1 + i]", "i]")
-    assert len(text.splitlines()) < 8000
+    assert len(text.splitlines()) < 9000
 
 
 def test_lane_registers_are_readable(switch: Aggregator) -> None:

@@ -21,6 +21,7 @@ from switchfold.controller.server import ControllerServer
 from switchfold.hostlib.control.credentials import token_metadata
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.control.session_api import session_pb2_grpc
+from switchfold.hostlib.slots.wire import WIRE_VERSION
 
 TEST_TIMEOUT_S = 90.0
 _T = TypeVar("_T")
@@ -105,7 +106,7 @@ class FakeWorker:
             "job_name": "train",
             "worker_id": worker_id,
             "num_workers": num_workers,
-            "wire_version": 1,
+            "wire_version": WIRE_VERSION,
             "address": f"10.0.0.{worker_id + 1}",
             "udp_port": 5000 + worker_id,
         }

@@ -15,6 +15,7 @@ import grpc
 from loopback import LOOPBACK
 from switchfold.hostlib.control.session_api import session_pb2 as api
 from switchfold.hostlib.control.session_api import session_pb2_grpc
+from switchfold.hostlib.slots.wire import WIRE_VERSION
 
 Answer = Callable[[api.WorkerMessage, Any], list[api.ControllerMessage]]
 
@@ -39,7 +40,7 @@ def join_reply(**changes: Any) -> api.ControllerMessage:
     fields: dict[str, Any] = {
         "job_number": 7,
         "values_per_packet": 32,
-        "wire_version": 1,
+        "wire_version": WIRE_VERSION,
         "lease_s": 0.3,
     }
     names = api.JoinReply.DESCRIPTOR.fields_by_name

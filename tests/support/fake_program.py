@@ -22,6 +22,7 @@ ACTIONS = {
         "multicast_group_id": 16,
         "allow_partial": 1,
         "level": 16,
+        "max_priority": 3,
     },
     "admit_inner": {
         "generation": 32,
@@ -31,6 +32,7 @@ ACTIONS = {
         "multicast_group_id": 16,
         "allow_partial": 1,
         "level": 16,
+        "max_priority": 3,
         "parent_port": 9,
         "parent_address": 32,
         "child_id": 8,
@@ -64,7 +66,7 @@ TABLES = {
 _DIRECT_COUNTER_ID = 0x13000001
 
 
-def build_p4info(name: str = "switchfold", version: str = "1.32") -> p4i.P4Info:
+def build_p4info(name: str = "switchfold", version: str = "2.32") -> p4i.P4Info:
     p4info = p4i.P4Info()
     p4info.pkg_info.name, p4info.pkg_info.version, p4info.pkg_info.arch = name, version, "v1model"
     action_ids: dict[str, int] = {}
@@ -90,7 +92,7 @@ def build_p4info(name: str = "switchfold", version: str = "1.32") -> p4i.P4Info:
             counter.preamble.name = "ingress.job_outcomes"
             counter.spec.unit = p4i.CounterSpec.BOTH
     for index, (counter_name, size) in enumerate(
-        {"outcomes": 32, "ordinary_outcomes": 8, "port_in": 512, "port_out": 512}.items(), 1
+        {"outcomes": 64, "ordinary_outcomes": 8, "port_in": 512, "port_out": 512}.items(), 1
     ):
         counter = p4info.counters.add(size=size)
         counter.preamble.id, counter.preamble.alias = 0x12000000 + index, counter_name

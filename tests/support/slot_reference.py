@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,14 @@ FLAGS_FROM_BELOW = int(Flag.OVERFLOW | Flag.ECN_ECHO)
 FLAGS_FROM_ABOVE = int(FLAGS_FROM_BELOW | Flag.PARTIAL | Flag.FLUSHED)
 """Of the parent's result: stored with it."""
 FLAGS_OF_MULTICASTS = int(Flag.LAST | Flag.REPORT)
-"""Fields that a multicast keeps."""
+"""Flags that a multicast keeps."""
+FLAGS_ECHOED = int(Flag.LAST | Flag.TO_SERVER)
+"""Of a request: what its answer repeats."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceChild:
-    """A worker or a switch below, as table `worker` names it."""
+    """A worker or a switch below, as table `worker` names it, or a server: without a bit."""
 
     port: int
     address: int
@@ -51,6 +53,20 @@ def worker_children(worker_ports: dict[int, tuple[int, int]]) -> dict[int, Refer
         )
         for worker_id, (port, address) in worker_ports.items()
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceRow:
+    """A hot row, as table `hot_row` places it."""
+
+    slot: int
+    """Of the pushes; a number of the switch, not of the job."""
+    value_copy: int
+    """The slot copy of the values: twice the slot's number, plus the parity."""
+    epoch: int
+    exponent: int = 0
+    has_copies: bool = True
+    """Whether values go on: to the server, as its receipt, and to switches below."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +99,8 @@ class ReferenceJob:
     allow_partial: bool = False
     level: int = 0
     """Switches below, on the longest path down to a worker."""
+    hot_rows: dict[int, ReferenceRow] = field(default_factory=dict[int, ReferenceRow])
+    """By the row's number."""
 
     @property
     def children_bitmap(self) -> int:
@@ -151,6 +169,8 @@ class Destination(enum.Enum):
     CHILDREN = "to every child of the job"
     PARENT = "to the job's parent"
     OTHERS = "to every child of the job but the sender"
+    SERVER = "to the server of the hot row"
+    COPIES = "to the server and the switches below that keep the values of the hot row"
 
 
 @dataclass(frozen=True)
@@ -165,6 +185,18 @@ class Reply:
 def is_newer(left: int, right: int) -> bool:
     """Compare 32-bit serial numbers (RFC 1982): whether left comes after right."""
     return 0 < ((left - right) & 0xFFFFFFFF) < 0x80000000
+
+
+def is_hot(header: NDArray[np.void]) -> bool:
+    """Return whether a packet is about a hot row."""
+    if header["operation"] in (Operation.READ, Operation.WRITE):
+        return True
+    return bool(header["flags"] & Flag.TO_SERVER) and header["operation"] != Operation.MULTICAST
+
+
+def is_from_parent(job: ReferenceJob, operation: int) -> bool:
+    """Return whether a switch takes an operation only from its parent."""
+    return operation in FROM_PARENT or (operation == Operation.WRITE and job.parent is not None)
 
 
 class ReferenceSwitch:
@@ -192,15 +224,102 @@ class ReferenceSwitch:
             reply = Reply(self._copy_of(datagram, met_congestion), Destination.OTHERS)
         if outcome is None:
             job = self.jobs[int(header["job_id"])]
-            index = (job.slot_base + int(header["slot_index"])) * 2 + (int(header["round"]) & 1)
-            if index not in self._copies:
-                self._copies[index] = _Copy(np.zeros(self.values_per_packet, np.int32))
-            outcome, to = self._decide(job, self._copies[index], datagram, met_congestion)
-            if to is not None:
-                packet = self._fill(job, self._copies[index], datagram, outcome)
-                reply = Reply(packet, to)
+            if is_hot(header):
+                outcome, reply = self._handle_hot(job, datagram, met_congestion)
+            else:
+                index = (job.slot_base + int(header["slot_index"])) * 2
+                copy = self._copy_at(index + (int(header["round"]) & 1))
+                outcome, reply = self._handle(job, copy, datagram, met_congestion)
         self.outcomes[outcome] += 1
         return outcome, reply
+
+    def _copy_at(self, index: int) -> _Copy:
+        if index not in self._copies:
+            self._copies[index] = _Copy(np.zeros(self.values_per_packet, np.int32))
+        return self._copies[index]
+
+    def _handle(
+        self, job: ReferenceJob, copy: _Copy, datagram: NDArray[np.void], met_congestion: bool
+    ) -> tuple[Outcome, Reply | None]:
+        outcome, to = self._decide(job, copy, datagram, met_congestion)
+        if to is None:
+            return outcome, None
+        return outcome, Reply(self._fill(job, copy, datagram, outcome), to)
+
+    def _handle_hot(
+        self, job: ReferenceJob, datagram: NDArray[np.void], met_congestion: bool
+    ) -> tuple[Outcome, Reply | None]:
+        header = datagram["header"]
+        row = job.hot_rows.get(int(header["slot_index"]))
+        if row is None:
+            return self._answer_cold(job, datagram)
+        datagram = datagram.copy()
+        header = datagram["header"]
+        header["exponent"] = row.exponent
+        if int(header["tensor_id"]) != row.epoch:
+            return self._answer_cold(job, datagram)
+        if header["operation"] in (Operation.READ, Operation.WRITE):
+            return self._handle_values(job, row, datagram)
+        copy = self._copy_at(row.slot * 2 + (int(header["round"]) & 1))
+        job = replace(job, allow_partial=True)
+        outcome, reply = self._handle(job, copy, datagram, met_congestion)
+        if reply is not None and outcome in (Outcome.COMPLETED, Outcome.FLUSHED):
+            to = Destination.SERVER if job.parent is None else reply.to
+            reply = Reply(reply.datagram, to)
+        return outcome, reply
+
+    def _handle_values(
+        self, job: ReferenceJob, row: ReferenceRow, datagram: NDArray[np.void]
+    ) -> tuple[Outcome, Reply | None]:
+        """Read or write the values of a hot row; the round is their version."""
+        header, copy = datagram["header"], self._copy_at(row.value_copy)
+        generation, version = int(header["generation"]), int(header["round"])
+        is_current = generation == copy.generation
+        newer = is_newer(generation, copy.generation) or (
+            is_current and is_newer(version, copy.round)
+        )
+        if int(header["operation"]) == Operation.READ:
+            if newer or not is_current or copy.tensor_id != row.epoch:
+                return self._answer_cold(job, datagram)
+            header["flags"], header["round"] = Flag.TO_SERVER, copy.round
+            datagram["values"] = copy.values
+            return Outcome.VALUES_READ, Reply(datagram, Destination.SENDER)
+        if newer:
+            copy.start(header)
+            copy.values[:] = datagram["values"]
+            copy.bitmap = copy.count = copy.arrived = copy.flags = 0
+            copy.state = State.CLOSED
+        elif not is_current or version != copy.round:
+            return self._refuse_older(job, copy, datagram, is_current)
+        elif self._differs(copy, header, Operation.WRITE):
+            return Outcome.MISMATCH, None
+        header["flags"] = Flag.TO_SERVER
+        datagram["values"] = copy.values
+        reply = Reply(datagram, Destination.COPIES) if row.has_copies else None
+        return Outcome.VALUES_WRITTEN if newer else Outcome.VALUES_KEPT, reply
+
+    def _refuse_older(
+        self,
+        job: ReferenceJob,
+        copy: _Copy,
+        datagram: NDArray[np.void],
+        is_current: bool,
+    ) -> tuple[Outcome, Reply | None]:
+        """Answer a WRITE of an older version of this generation at a root, drop all others."""
+        if job.parent is not None or not is_current:
+            return Outcome.STALE, None
+        packet = self._fill(job, copy, datagram, Outcome.NOTIFIED)
+        return Outcome.NOTIFIED, Reply(packet, Destination.SENDER)
+
+    @staticmethod
+    def _answer_cold(job: ReferenceJob, datagram: NDArray[np.void]) -> tuple[Outcome, Reply | None]:
+        if is_from_parent(job, int(datagram["header"]["operation"])):
+            return Outcome.COLD, None
+        notice = datagram.copy()
+        header = notice["header"]
+        header["operation"], header["flags"] = Operation.NOTICE, Flag.TO_SERVER | Flag.COLD
+        header["round"] = header["worker_bitmap"] = header["num_contributors"] = 0
+        return Outcome.COLD, Reply(notice, Destination.SENDER)
 
     def _refuse(self, header: NDArray[np.void], port: int, source_address: int) -> Outcome | None:  # noqa: PLR0911, PLR0912 - the ladder of the protocol
         job = self.jobs.get(int(header["job_id"]))
@@ -218,7 +337,7 @@ class ReferenceSwitch:
             return Outcome.FOREIGN_JOB
         child = job.children.get(int(header["worker_id"]))
         origin = (port, source_address)
-        if operation in FROM_PARENT:
+        if is_from_parent(job, operation):
             if job.parent is None or (job.parent.port, job.parent.address) != origin:
                 return Outcome.FOREIGN_RESULT
         elif child is None or (child.port, child.address) != origin:
@@ -231,12 +350,19 @@ class ReferenceSwitch:
             is_own = self._names_own(header, child)
             return Outcome.MULTICAST if is_own else Outcome.BAD_CONTRIBUTION
         slot = int(header["slot_index"])
-        if slot >= job.slot_count or job.slot_base + slot >= NUM_SLOTS:
+        may_be_partial = job.allow_partial or is_hot(header)
+        if not is_hot(header) and (slot >= job.slot_count or job.slot_base + slot >= NUM_SLOTS):
             return Outcome.BAD_SLOT
-        if operation in CONTRIBUTIONS and child is not None and not self._names_own(header, child):
+        if (
+            operation in CONTRIBUTIONS
+            and child is not None
+            and (not self._names_own(header, child) or (header["expected"] and not may_be_partial))
+        ):
             return Outcome.BAD_CONTRIBUTION
-        if operation == Operation.FLUSH and not job.allow_partial:
+        if operation == Operation.FLUSH and not may_be_partial:
             return Outcome.BAD_OPERATION
+        if operation == Operation.WRITE and job.parent is None and child is not None and child.bit:
+            return Outcome.WRITE_REFUSED
         return None
 
     @staticmethod
@@ -299,7 +425,7 @@ class ReferenceSwitch:
                 return Outcome.FLUSH_IGNORED, None
             return Outcome.RELAYED, Destination.PARENT
         if operation is Operation.FLUSH:
-            if int(header["num_contributors"]) < job.level:
+            if int(header["num_contributors"]) < job.level or copy.count < int(header["expected"]):
                 return Outcome.FLUSH_IGNORED, None
             copy.flags |= int(Flag.FLUSHED)
             return self._end(job, copy, Outcome.FLUSHED)
@@ -327,11 +453,14 @@ class ReferenceSwitch:
             copy.overwrite(datagram, flags)
             copy.arrived, copy.state = child.bit, State.OPEN
         elif copy.arrived & child.bit:
+            if is_hot(datagram["header"]):
+                return Outcome.NOTIFIED, Destination.SENDER
             return Outcome.DUPLICATE, None
         else:
             copy.arrived |= child.bit
             copy.add(datagram, flags)
-        has_quorum = job.parent is None and copy.count >= job.quorum
+        quorum = int(datagram["header"]["expected"]) or job.quorum
+        has_quorum = job.parent is None and copy.count >= quorum
         if copy.arrived == job.children_bitmap or has_quorum:
             is_root = job.parent is None
             return self._end(job, copy, Outcome.COMPLETED if is_root else Outcome.SENT_UP)
@@ -371,12 +500,13 @@ class ReferenceSwitch:
             return packet
         if outcome is Outcome.NOTIFIED:
             is_current = copy.generation == job.generation
-            header["operation"], header["flags"] = Operation.NOTICE, 0
+            header["operation"] = Operation.NOTICE
+            header["flags"] = int(header["flags"]) & int(Flag.TO_SERVER)
             header["round"] = copy.round if is_current else 0
             header["worker_bitmap"] = copy.bitmap if is_current else 0
             header["num_contributors"] = copy.count if is_current else 0
             return packet
-        flags = int(header["flags"]) & int(Flag.LAST)
+        flags = int(header["flags"]) & FLAGS_ECHOED
         header["worker_bitmap"], header["num_contributors"] = copy.bitmap, copy.count
         packet["values"] = copy.values
         if job.parent is not None and copy.state is State.SENT_UP:

@@ -69,7 +69,7 @@ class SoftswitchJob:
     def _install(self) -> None:
         num_workers = self.num_workers
         children = (1 << num_workers) - 1
-        job = [GENERATION, 0, self.slot_count, children, num_workers, num_workers, GROUP, 0, 0]
+        job = [GENERATION, 0, self.slot_count, children, num_workers, num_workers, GROUP, 0, 0, 0]
         self._insert("job", [JOB_ID], "admit_root", job)
         for worker_id in range(self.num_workers):
             end = self.endpoint(worker_id)

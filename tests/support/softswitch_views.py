@@ -71,7 +71,7 @@ class SoftswitchViews(SoftswitchJob):
             quorum = straggler.quorum or len(members)
             children = sum(1 << i for i in members)
             job = [generation, self._next_slot, slot_count, children, quorum, len(members), group]
-            job += [int(straggler.allow_partial), 0]
+            job += [int(straggler.allow_partial), 0, 0]
             self._next_slot += slot_count
             entries.append(self._insert("job", [tree_id], "admit_root", job))
             for i in members:

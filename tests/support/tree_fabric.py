@@ -244,6 +244,7 @@ class TreeJob:
             "multicast_group_id": self.job_id,
             "allow_partial": int(self.allow_partial),
             "level": self.tree.level(node),
+            "max_priority": 0,
         }
         if node.parent is None or node.own is None:
             action = "admit_root"

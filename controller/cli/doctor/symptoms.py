@@ -64,6 +64,7 @@ SYMPTOMS: Final = (
             Outcome.BAD_CONTRIBUTION,
             Outcome.MISMATCH,
             Outcome.MULTICAST_REFUSED,
+            Outcome.WRITE_REFUSED,
         ),
         "packets that no healthy worker sends",
         "check that workers use the same values per packet; find the sender with a capture",

@@ -10,7 +10,7 @@
 
 #define HEADER_BYTES 44u
 #define VALUE_BYTES 4u
-#define WIRE_VERSION 1u
+#define WIRE_VERSION 2u
 
 typedef enum {
   AGGREGATE_ADD = 1,
@@ -20,6 +20,8 @@ typedef enum {
   RESULT = 5,
   NOTICE = 6,
   MULTICAST = 7,
+  READ = 8,
+  WRITE = 9,
 } operation_t;
 
 typedef enum {
@@ -30,6 +32,8 @@ typedef enum {
   LAST = 1 << 4,
   REPLAY = 1 << 5,
   REPORT = 1 << 6,
+  TO_SERVER = 1 << 7,
+  COLD = 1 << 8,
 } flag_t;
 
 typedef enum {
@@ -48,6 +52,7 @@ typedef enum {
   BITMAP_AT = 36,
   CONTRIBUTORS_AT = 40,
   EXPONENT_AT = 42,
+  EXPECTED_AT = 43,
 } offset_t;
 
 static inline uint16_t load16(const uint8_t *at) {

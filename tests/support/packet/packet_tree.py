@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -29,13 +29,25 @@ class Station:
 
 @dataclass(frozen=True, kw_only=True)
 class Child:
-    """One child as its switch knows it."""
+    """One child, or a server, as its switch knows it."""
 
     child_id: int
     port: int
     station: Station
     contributor_mask: int
     max_contributors: int = 1
+    """0: a server."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HotRow:
+    """A hot row as table `hot_row` places it."""
+
+    row: int
+    slot: int
+    value_copy: int
+    epoch: int = 1
+    exponent: int = 77
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +79,51 @@ class Node:
     allow_partial: bool = False
     level: int = 0
     """Switches below, on the longest path down to a worker."""
+    servers: tuple[Child, ...] = ()
+    """Of hot rows: child ids that no child has."""
+    hot_rows: tuple[HotRow, ...] = ()
+    keepers: tuple[int, ...] = ()
+    """Child ids of the servers and the switches below that get the values of hot rows."""
+
+    @property
+    def groups(self) -> dict[int, list[tuple[int, int]]]:
+        """The replicas (port, instance) of the multicast groups."""
+        stations = {child.child_id: child for child in (*self.children, *self.servers)}
+
+        def replicas(child_ids: Iterable[int]) -> list[tuple[int, int]]:
+            return [(stations[child_id].port, child_id + 1) for child_id in child_ids]
+
+        return {
+            self.job_id: replicas(child.child_id for child in self.children),
+            self.server_group: replicas(server.child_id for server in self.servers),
+            self.copies_group: replicas(self.keepers),
+        }
+
+    @property
+    def server_group(self) -> int:
+        """The group to which sums of hot rows go; 0: none."""
+        return 10000 + self.job_id if self.servers else 0
+
+    @property
+    def copies_group(self) -> int:
+        """The group to which values of hot rows go; 0: none."""
+        return 20000 + self.job_id if self.keepers else 0
+
+    def place(self, row: HotRow) -> Entry:
+        """Return the entry that makes a row hot."""
+        return Entry(
+            table="hot_row",
+            match={"job_id": self.job_id, "row": row.row},
+            action="place_row",
+            params={
+                "slot": row.slot,
+                "value_copy": row.value_copy,
+                "epoch": row.epoch,
+                "exponent": row.exponent,
+                "server_group_id": self.server_group,
+                "copies_group_id": self.copies_group,
+            },
+        )
 
     def admission(self) -> Entry:
         """Return the entry of table `job`."""
@@ -80,6 +137,7 @@ class Node:
             "multicast_group_id": self.job_id,
             "allow_partial": int(self.allow_partial),
             "level": self.level,
+            "max_priority": 0,
         }
         if self.parent is None:
             params |= {"quorum": self.quorum or num_workers, "num_workers": num_workers}
@@ -96,9 +154,10 @@ class Node:
     def entries(self) -> list[Entry]:
         """Return the entries that make a switch this one."""
         entries = [self.admission()]
-        for child in self.children:
+        for child in (*self.children, *self.servers):
             entries.append(self._admit(child))
             entries.append(self._address(child.child_id + 1, child.station))
+        entries += [self.place(row) for row in self.hot_rows]
         if self.parent is not None:
             entries.append(self._address(0, self.parent.station))
         return entries
@@ -112,12 +171,14 @@ class Node:
                 "ingress_port": child.port,
                 "source_address": child.station.address,
             },
-            action="admit_worker",
+            action="admit_worker" if child.max_contributors else "admit_server",
             params={
                 "worker_bit": 1 << child.child_id,
                 "contributor_mask": child.contributor_mask,
                 "max_contributors": child.max_contributors,
-            },
+            }
+            if child.max_contributors
+            else {},
         )
 
     def _address(self, replica_id: int, station: Station) -> Entry:
@@ -133,17 +194,21 @@ class Node:
         """Let a target be this switch; its slots keep what they hold."""
         entries = self.entries()
         target.insert(*entries)
-        replicas = [(child.port, child.child_id + 1) for child in self.children]
-        target.set_multicast_group(self.job_id, replicas)
+        groups = {group: replicas for group, replicas in self.groups.items() if replicas}
+        for group, replicas in groups.items():
+            target.set_multicast_group(group, replicas)
         try:
             yield
         finally:
-            target.set_multicast_group(self.job_id, [])
+            for group in groups:
+                target.set_multicast_group(group, [])
             target.delete(*entries)
 
     def child(self, child_id: int) -> Child:
-        """Return a child."""
-        return next(child for child in self.children if child.child_id == child_id)
+        """Return a child or a server."""
+        return next(
+            child for child in (*self.children, *self.servers) if child.child_id == child_id
+        )
 
     def packet(self, child_id: int, values: Any = 0, **fields: int) -> Datagram:
         """Return a child's AGGREGATE_ADD of chunk 0 to slot 0 in round 1, changed by the fields."""

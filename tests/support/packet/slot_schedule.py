@@ -16,7 +16,8 @@ SLOTS = 2
 LAST_ROUND = 4
 _MUTABLE_FIELDS = (
     ("version", 255),
-    ("operation", 8),
+    ("operation", 10),
+    ("flags", 0x200),
     ("job_id", 65535),
     ("worker_id", 4),
     ("generation", 2**32 - 1),
@@ -27,6 +28,7 @@ _MUTABLE_FIELDS = (
     ("range_end", 64),
     ("worker_bitmap", 15),
     ("num_contributors", 4),
+    ("expected", 5),
 )
 
 

@@ -25,6 +25,7 @@ REFUSALS = {
     Outcome.BAD_SLOT,
     Outcome.BAD_CONTRIBUTION,
     Outcome.MULTICAST_REFUSED,
+    Outcome.WRITE_REFUSED,
 }
 MAX_LEVEL = 2
 """Of the trees in these schedules."""
@@ -216,9 +217,10 @@ class TreeSchedule:
             {"worker_bitmap": 0},
             {"operation": Operation.RESULT, "num_contributors": len(job.tree.workers)},
             {"operation": Operation.NOTICE, "round": int(own["header"]["round"]) ^ 2},
+            {"operation": Operation.WRITE},
         ]
         if not job.allow_partial:
-            lies.append({"operation": Operation.FLUSH})
+            lies += [{"operation": Operation.FLUSH}, {"expected": 1}]
         if len(job.tree.nodes) > 1:
             lies.append({"operation": Operation.MULTICAST})
         lie = change(own, values=77, **lies[self.generator.integers(len(lies))])

@@ -119,6 +119,7 @@ def test_doctor_counts_of_a_later_release():
         ({"off_grid": 1}, "malformed"),
         ({"bad_range": 1}, "malformed"),
         ({"multicast_refused": 1}, "malformed"),
+        ({"write_refused": 1}, "malformed"),
         ({"bad_checksum": 1}, "checksum"),
         ({"bad_generation": 1}, "generation"),
     ],
@@ -161,11 +162,11 @@ def test_doctor_names_offloads_that_the_kernel_lacks(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("running", "wanted", "status", "text"),
     [
-        (("switchfold", "1.32"), "", Status.OK, "like this host"),
-        (("switchfold", "1.352"), "switchfold 1.352", Status.OK, "like this host"),
-        (("switchfold", "1.352"), "switchfold 1.32", Status.FAIL, "instead of switchfold 1.32"),
-        (("switchfold", "2.32"), "", Status.FAIL, "wire version 2, this host speaks 1"),
-        (("acme", "1.32"), "", Status.FAIL, "runs acme 1.32"),
+        (("switchfold", "2.32"), "", Status.OK, "like this host"),
+        (("switchfold", "2.352"), "switchfold 2.352", Status.OK, "like this host"),
+        (("switchfold", "2.352"), "switchfold 2.32", Status.FAIL, "instead of switchfold 2.32"),
+        (("switchfold", "1.32"), "", Status.FAIL, "wire version 1, this host speaks 2"),
+        (("acme", "2.32"), "", Status.FAIL, "runs acme 2.32"),
         (("", ""), "", Status.FAIL, "a program without name"),
     ],
 )

@@ -39,7 +39,7 @@ from switchfold.hostlib.straggler import StragglerPolicy
 from time_bound import until
 
 
-def pipeline(name: str = "switchfold", version: str = "1.32") -> p4r.ForwardingPipelineConfig:
+def pipeline(name: str = "switchfold", version: str = "2.32") -> p4r.ForwardingPipelineConfig:
     return p4r.ForwardingPipelineConfig(p4info=build_p4info(name, version))
 
 
@@ -48,7 +48,7 @@ def test_switch_without_a_program_gets_ours(tmp_path: Path):
         async with running_controller(tmp_path) as (server, fake):
             assert fake.num_pushes == 1
             assert fake.config is not None
-            assert fake.config.p4info.pkg_info.version == "1.32"
+            assert fake.config.p4info.pkg_info.version == "2.32"
             assert server.links["s1"].state is LinkState.READY
             assert sum(fake.tables().values()) == len(HOSTS)
 
@@ -87,7 +87,7 @@ def test_switch_with_our_program_keeps_it(tmp_path: Path):
     run(scenario())
 
 
-@pytest.mark.parametrize("other", [("acme", "7"), ("switchfold", "1.352"), ("", "")])
+@pytest.mark.parametrize("other", [("acme", "7"), ("switchfold", "2.352"), ("", "")])
 def test_switch_with_another_program_is_refused(tmp_path: Path, other: tuple[str, str]):
     async def scenario() -> None:
         async with fake_switch() as fake:
@@ -95,7 +95,7 @@ def test_switch_with_another_program_is_refused(tmp_path: Path, other: tuple[str
             with pytest.raises(WrongProgramError, match="--replace-program") as caught:
                 async with serving(make_config(tmp_path, fake)):
                     pass
-            assert "needs switchfold 1.32" in str(caught.value)
+            assert "needs switchfold 2.32" in str(caught.value)
             assert fake.num_pushes == 0
             async with serving(make_config(tmp_path, fake, replace_program=True)):
                 assert fake.num_pushes == 1

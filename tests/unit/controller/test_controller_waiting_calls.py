@@ -18,6 +18,7 @@ from switchfold.controller.api.session_service import SessionService
 from switchfold.controller.api.waiting_calls import waiting_call_options
 from switchfold.hostlib.control.controller_link import JOIN_METHOD
 from switchfold.hostlib.control.session_api import session_pb2 as pb
+from switchfold.hostlib.slots.wire import WIRE_VERSION
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -100,7 +101,7 @@ def test_workers_that_arrive_or_leave_at_once_do_so_in_turns_of_the_loop(
                 pb.JoinRequest(
                     job_name=f"waits {number}",
                     num_workers=2,
-                    wire_version=1,
+                    wire_version=WIRE_VERSION,
                     address="10.0.0.1",
                     udp_port=5000,
                 )

@@ -49,18 +49,21 @@ def header_fields() -> list[tuple[int, int, str]]:
     return [(int(field[1]), field[0].itemsize * 8, str(name)) for name, field in fields]
 
 
-def example_frame() -> bytes:
+EXAMPLES = ("example", "hot example")
+
+
+def example_frame(which: str = "example") -> bytes:
     text = (DOCS / "wire_format.md").read_text("utf-8")
-    block = text[text.index("<!-- example frame -->") :].split("```")[1]
+    block = text[text.index(f"<!-- {which} frame -->") :].split("```")[1]
     rows = re.findall(r"^([0-9a-f]{4})  ((?:[0-9a-f]{2} ?)+)$", block, re.MULTILINE)
     frame = b"".join(bytes.fromhex(row[1]) for row in rows)
     assert [int(row[0], 16) for row in rows] == list(range(0, len(frame), 16))
     return frame
 
 
-def example_datagram() -> NDArray[np.void]:
+def example_datagram(which: str = "example") -> NDArray[np.void]:
     layers = wire.ETHERNET_BYTES + wire.IPV4_BYTES + wire.UDP_BYTES
-    buffer = np.frombuffer(example_frame()[layers:], np.uint8)[None, :]
+    buffer = np.frombuffer(example_frame(which)[layers:], np.uint8)[None, :]
     return wire.view_datagrams(buffer, wire.VALUES_PER_PACKET_NARROW)[0]
 
 
@@ -125,8 +128,9 @@ def test_size_table_is_computed() -> None:
         assert rows["payload efficiency"][column] == f"{4 * values / on_the_wire:.3f}"
 
 
-def test_example_frame_has_the_narrow_size_and_right_checksums() -> None:
-    frame = example_frame()
+@pytest.mark.parametrize("which", EXAMPLES)
+def test_example_frame_has_the_narrow_size_and_right_checksums(which: str) -> None:
+    frame = example_frame(which)
     assert len(frame) == wire.frame_bytes(wire.VALUES_PER_PACKET_NARROW)
     ipv4 = frame[wire.ETHERNET_BYTES :][: wire.IPV4_BYTES]
     udp = frame[wire.ETHERNET_BYTES + wire.IPV4_BYTES :]
@@ -136,11 +140,12 @@ def test_example_frame_has_the_narrow_size_and_right_checksums() -> None:
     assert struct.unpack(">H", udp[2:4])[0] == wire.UDP_PORT
 
 
-def test_example_fields_are_in_the_frame() -> None:
-    frame, datagram = example_frame(), example_datagram()
+def documented_fields(which: str) -> list[str]:
+    """Compare the fields that the page tells with the frame; return their names."""
+    frame, datagram = example_frame(which), example_datagram(which)
     header, values = datagram["header"], datagram["values"]
     seen: list[str] = []
-    for where, name, hexadecimal, value in read_table("wire_format.md", "<!-- example fields -->"):
+    for where, name, hexadecimal, value in read_table("wire_format.md", f"<!-- {which} fields -->"):
         if plain(hexadecimal).endswith("..."):
             continue
         first, _, last = where.partition("-")
@@ -151,7 +156,27 @@ def test_example_fields_are_in_the_frame() -> None:
             seen.append(plain(name))
         elif name.startswith("lane "):
             assert int(values[int(name.removeprefix("lane "))]) == int(value), name
-    assert tuple(seen) == wire.HEADER_DTYPE.names
+    return seen
+
+
+def test_example_fields_are_in_the_frame() -> None:
+    assert tuple(documented_fields("example")) == wire.HEADER_DTYPE.names
+
+
+def test_fields_in_which_the_hot_example_differs_are_all_told() -> None:
+    first, hot = example_datagram()["header"], example_datagram("hot example")["header"]
+    assert wire.HEADER_DTYPE.names is not None
+    differing = [name for name in wire.HEADER_DTYPE.names if first[name] != hot[name]]
+    assert documented_fields("hot example") == differing
+
+
+def test_hot_example_is_a_push_that_follows_the_rules() -> None:
+    header = example_datagram("hot example")["header"]
+    assert header["operation"] == wire.Operation.AGGREGATE_ADD
+    assert header["flags"] == wire.Flag.TO_SERVER
+    assert header["chunk_index"] == header["slot_index"]
+    assert header["range_start"] == header["chunk_index"] * wire.VALUES_PER_PACKET_NARROW
+    assert header["range_end"] == header["range_start"] + wire.VALUES_PER_PACKET_NARROW
 
 
 def test_example_is_a_contribution_that_follows_the_rules() -> None:

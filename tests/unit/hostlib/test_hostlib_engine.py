@@ -17,7 +17,13 @@ from switchfold.hostlib import errors
 from switchfold.hostlib.future import AllreduceFuture
 from switchfold.hostlib.options import Precision, SessionOptions
 from switchfold.hostlib.session import Session
-from switchfold.hostlib.slots.wire import Operation, Outcome, datagram_bytes, view_datagrams
+from switchfold.hostlib.slots.wire import (
+    WIRE_VERSION,
+    Operation,
+    Outcome,
+    datagram_bytes,
+    view_datagrams,
+)
 from switchfold.hostlib.straggler import StragglerPolicy
 from switchfold.hostlib.summation.quantization import chunk_exponents, error_bound
 from time_bound import wait_until
@@ -365,7 +371,7 @@ def test_malformed_datagrams_are_counted_by_cause() -> None:
         workers[0].allreduce(np.ones(32, np.int32)).result(60)
         good = np.zeros((1, datagram_bytes(32)), np.uint8)
         causes = {
-            "version": {"version": 2},
+            "version": {"version": 1},
             "operation": {"operation": Operation.AGGREGATE_ADD},
             "foreign_job": {"job_id": 8},
             "generation": {"generation": 999},
@@ -374,7 +380,7 @@ def test_malformed_datagrams_are_counted_by_cause() -> None:
         }
         for changes in causes.values():
             header = view_datagrams(good, 32)["header"]
-            header["version"], header["operation"] = 1, Operation.RESULT
+            header["version"], header["operation"] = WIRE_VERSION, Operation.RESULT
             header["job_id"], header["generation"] = switch.job_id, switch.generation
             header["slot_index"], header["round"] = 4, 1
             for name, value in changes.items():

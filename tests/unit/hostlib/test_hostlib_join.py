@@ -20,6 +20,7 @@ from switchfold.hostlib.control.controller_link import FIRST_RESUME_S, RESUME_IN
 from switchfold.hostlib.control.session_api import session_pb2 as api
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.session import Session
+from switchfold.hostlib.slots.wire import WIRE_VERSION
 from time_bound import wait_until
 
 
@@ -75,7 +76,7 @@ def test_join_allreduce_leave(start: Start) -> None:
     assert join_request.address == "10.0.0.1"
     assert join_request.mac == "02:00:00:00:00:01"
     assert join_request.ingress_port_name == "s1-eth1"
-    assert (join_request.wire_version, join_request.slots_wanted) == (1, 32)
+    assert (join_request.wire_version, join_request.slots_wanted) == (WIRE_VERSION, 32)
     assert controller.tokens == ["Bearer x"]
     assert not join_request.HasField("resume")
 
@@ -151,7 +152,7 @@ def test_join_without_join_reply_times_out(start: Start) -> None:
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        ({"wire_version": 2}, errors.VersionMismatchError),
+        ({"wire_version": 1}, errors.VersionMismatchError),
         ({"values_per_packet": 33}, errors.ConfigurationError),
         ({"trees": [api.Tree(tree_id=7, slot_count=1)]}, errors.ConfigurationError),
         ({"members": []}, errors.ConfigurationError),

@@ -32,7 +32,7 @@ CAUSES = {
     "worker_bitmap": "foreign_worker",
 }
 """Of fields that say whose multicast it is."""
-CLAIMS = ("tensor_id", "chunk_index", "range_end", "reserved")
+CLAIMS = ("tensor_id", "chunk_index", "range_end", "expected")
 """Fields that must be those of this worker's allgather."""
 NEVER_AGAIN = SessionOptions(min_rto_s=60.0, initial_rto_s=60.0, max_rto_s=60.0)
 
@@ -88,7 +88,7 @@ class Worker:
         lanes = np.zeros(VALUES, ">u4")
         lanes[: len(words)] = words
         header = self.changed(
-            self.chunks[0], flags=Flag.REPORT, tensor_id=0, range_end=len(words), reserved=0
+            self.chunks[0], flags=Flag.REPORT, tensor_id=0, range_end=len(words), expected=0
         )
         return header[:HEADER_BYTES] + lanes.tobytes()
 
@@ -207,7 +207,7 @@ def test_report_of_a_gap_makes_the_lost_chunk_leave_again(worker: Worker) -> Non
     again = worker.switch.recv(SIZE + 1)
     while again[HEADER_BYTES:] != worker.sent[0][HEADER_BYTES:]:
         again = worker.switch.recv(SIZE + 1)  # a report
-    fixed = ("tensor_id", "chunk_index", "range_start", "range_end", "round", "flags", "reserved")
+    fixed = ("tensor_id", "chunk_index", "range_start", "range_end", "round", "flags", "expected")
     pair = [np.frombuffer(each[:HEADER_BYTES], HEADER_DTYPE)[0] for each in (again, worker.sent[0])]
     assert [pair[0][name] for name in fixed] == [pair[1][name] for name in fixed]
 

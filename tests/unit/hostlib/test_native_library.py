@@ -64,6 +64,7 @@ OFFSETS = {
     "BITMAP_AT": "worker_bitmap",
     "CONTRIBUTORS_AT": "num_contributors",
     "EXPONENT_AT": "exponent",
+    "EXPECTED_AT": "expected",
 }
 
 

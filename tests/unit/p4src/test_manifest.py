@@ -71,7 +71,7 @@ def test_artefacts_p4info_names_program_and_version(variant: Variant) -> None:
     text = p4src.artefacts(variant).p4info.read_text(encoding="utf-8")
     values = {"narrow": 32, "wide": 352}[variant]
     assert 'name: "switchfold"' in text
-    assert f'version: "1.{values}"' in text
+    assert f'version: "2.{values}"' in text
 
 
 def test_compile_without_p4c_says_what_to_do(
