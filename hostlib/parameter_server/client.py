@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, final
 
@@ -28,36 +27,18 @@ from ..errors import (
 from ..peers.event_loop import EventLoop
 from ..peers.frames import Greeting, Purpose, RestoreFrame
 from ..peers.handshake import PeerCall
-from .layout import PAIR_BYTES, Pair, PairLayout
+from .layout import Pair, PairLayout
+from .options import GENERATION, ClientOptions
 from .pair_state import Failure, FailureKind
 from .restoration import Restoration
 from .rules import Values
-from .server import GENERATION, ParameterServer
+from .server import ParameterServer
 from .shard_link import LocalShard, RemoteShard, ShardLink
 from .transfer import KeyTransfer, PullFuture, TransferKind, TransferName, error_of
 
 MAX_BEHIND = 0xFFFF
 """Largest difference between two open iterations of a key."""
 _CHECK_S = 0.5
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClientOptions:
-    """Options of a client."""
-
-    worker_id: int
-    """From 0 to the servers' number of workers less 1."""
-    job: int = 1
-    token: str = ""
-    """Secret that servers and workers share."""
-    source: str = "0.0.0.0"  # noqa: S104 - any of this host's
-    """Address from which the client connects."""
-    pair_bytes: int = PAIR_BYTES
-    """Size of a pair; the same for all workers."""
-    timeout_s: float = 40.0
-    """Limit for an answer; longer than the servers' timeout, whose errors name workers."""
-    reconnect_s: float = 20.0
-    """Limit for a connection to a server, at first and after a break."""
 
 
 @final

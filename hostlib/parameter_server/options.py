@@ -1,14 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Options of a parameter server."""
+"""Options of a parameter server and of its clients."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..errors import ConfigurationError
 from .checkpoint import CheckpointPlan
+from .layout import PAIR_BYTES
 from .rules import UpdateRule
+
+GENERATION = 1
+"""Generation in greetings to parameter servers, which have no views."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +42,8 @@ class ServerOptions:
     stragglers: StragglerDrop | None = None
     checkpoints: CheckpointPlan | None = None
     """A server starts with the newest checkpoint that it finds."""
+    log: Path | None = None
+    """Directory of the log of the sparse tables; None: they do not outlive the server."""
 
     def __post_init__(self) -> None:
         if self.checkpoints is not None and not self.rule.keeps_parameters:
@@ -60,3 +67,22 @@ class ServerOptions:
                 f" below the timeout of {self.timeout_s} s and a quorum of 1 to"
                 f" {self.num_workers}"
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientOptions:
+    """Options of a client."""
+
+    worker_id: int
+    """From 0 to the servers' number of workers less 1."""
+    job: int = 1
+    token: str = ""
+    """Secret that servers and workers share."""
+    source: str = "0.0.0.0"  # noqa: S104 - any of this host's
+    """Address from which the client connects."""
+    pair_bytes: int = PAIR_BYTES
+    """Size of a pair; the same for all workers."""
+    timeout_s: float = 40.0
+    """Limit for an answer; longer than the servers' timeout, whose errors name workers."""
+    reconnect_s: float = 20.0
+    """Limit for a connection to a server, at first and after a break."""

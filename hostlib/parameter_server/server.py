@@ -25,7 +25,7 @@ from ..peers.connection import Connection
 from ..peers.frames import Greeting, Purpose
 from .checkpoint import Checkpoint, CheckpointStore
 from .layout import Pair, PairLayout
-from .options import ServerOptions
+from .options import GENERATION, ServerOptions
 from .pair_state import (
     Answer,
     Answered,
@@ -38,13 +38,13 @@ from .pair_state import (
 )
 from .recovery import NOTHING, Recovery
 from .rules import PairParameters, Values, as_workers_sent
+from .tables.port import TablePort
+from .tables.service import TableService
 from .worker_end import WorkerEnd
 
 _RESTORING = Failure(
     FailureKind.RESTARTED, "another worker goes back to a checkpoint; restore this one, too"
 )
-GENERATION = 1
-"""Generation in greetings to parameter servers, which have no views."""
 _CHECK_S = 0.5
 _logger = logging.getLogger(__name__)
 
@@ -91,12 +91,20 @@ class ParameterServer:
             offer=self._offer,
             reset=self._reset,
         )
+        try:
+            self.tables = TableService(
+                self.loop, options.num_workers, directory=options.log, timeout_s=options.timeout_s
+            )
+        except BaseException:
+            self._peers.close()
+            raise
         self.loop.run(self._start)
         self._peers.enter_job(job, options.shard)
 
     def close(self) -> None:
         """End all connections and the threads; a second call does nothing."""
         self._peers.close()
+        self.tables.close()
         if self._store is not None:
             self._store.close()
 
@@ -118,14 +126,17 @@ class ParameterServer:
         self._check_overdue()
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
-        """Take over a worker's connection; it replaces an older one of the same worker."""
+        """Take over a worker's connection; it replaces an older one of the same purpose."""
         worker_id = greeting.sender
-        if greeting.purpose is not Purpose.PARAMETERS:
+        if greeting.purpose not in (Purpose.PARAMETERS, Purpose.TABLES):
             raise PeerRefusedError("this is a parameter server")
         if worker_id >= self.options.num_workers:
             raise PeerRefusedError(
                 f"worker {worker_id}: this server has workers 0 to {self.options.num_workers - 1}"
             )
+        if greeting.purpose is Purpose.TABLES:
+            TablePort(self.tables, self.loop, worker_id, connection)
+            return
         old = self._ends.get(worker_id)
         if isinstance(old, WorkerEnd):
             old.connection.close()

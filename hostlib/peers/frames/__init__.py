@@ -8,6 +8,7 @@ from .header import (
     FRAME_VERSION,
     HEADER_BYTES,
     MAGIC,
+    MAX_BATCH_BYTES,
     MAX_FACTOR_BYTES,
     MAX_PAIR_BYTES,
     NONCE_BYTES,
@@ -28,16 +29,27 @@ from .parameters import (
 )
 from .reduction import LostFrame, ValueFlag, ValuesFrame
 from .request import FetchFrame
+from .tables import (
+    DeniedFrame,
+    EnteredFrame,
+    EnterFrame,
+    ReceiptFrame,
+    TableFrame,
+)
 
 __all__ = [
     "FRAME_VERSION",
     "HEADER_BYTES",
     "MAGIC",
+    "MAX_BATCH_BYTES",
     "MAX_FACTOR_BYTES",
     "MAX_PAIR_BYTES",
     "NONCE_BYTES",
     "PIECE_BYTES",
     "AnswerFrame",
+    "DeniedFrame",
+    "EnterFrame",
+    "EnteredFrame",
     "FactorsFrame",
     "FailedFrame",
     "FetchFrame",
@@ -50,8 +62,10 @@ __all__ = [
     "ParametersFrame",
     "Purpose",
     "PushedFactorsFrame",
+    "ReceiptFrame",
     "RestorableFrame",
     "RestoreFrame",
+    "TableFrame",
     "UpdateFrame",
     "ValueFlag",
     "ValuesFrame",

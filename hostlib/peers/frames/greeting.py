@@ -26,6 +26,7 @@ class Purpose(enum.IntEnum):
     FETCH = 3
     PARAMETERS = 4
     FACTORS = 5
+    TABLES = 6
 
 
 class Greeting(NamedTuple):

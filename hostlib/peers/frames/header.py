@@ -29,6 +29,8 @@ MAX_PAIR_BYTES = 1 << 26
 """Largest pair of a parameter server."""
 MAX_FACTOR_BYTES = 1 << 30
 """Largest block of sufficient factors."""
+MAX_BATCH_BYTES = 1 << 26
+"""Largest batch of keys with their rows or gradients."""
 
 _HEADER = struct.Struct("!HBBIQHHIIII")
 
@@ -70,6 +72,24 @@ class FrameKind(enum.IntEnum):
     """Why an exchange will not complete, as JSON."""
     RESTORE = 21
     """Asks a parameter server for its checkpoints, or chooses one; and the server's answer."""
+    ENTER = 22
+    """A worker's first frame to the tables of a parameter server: which process it is."""
+    ENTERED = 23
+    """The answer: how many requests of this process the server has taken, and its clock."""
+    DEFINE = 24
+    """Describes a sparse table, as JSON."""
+    PUSH = 25
+    """Keys of a table, then their gradients."""
+    ADVANCE = 26
+    """The worker has sent all pushes of its iteration."""
+    RECEIPT = 27
+    """All requests of the worker up to a number are applied, and durable if there is a log."""
+    PULL = 28
+    """Keys of a table whose rows the worker wants."""
+    ROWS = 29
+    """The answer: the keys' values, then their numbers of updates."""
+    DENIED = 30
+    """Why a request has no effect, as JSON."""
 
 
 MAX_PAYLOAD_BYTES = {
@@ -92,6 +112,15 @@ MAX_PAYLOAD_BYTES = {
     FrameKind.ANSWER: MAX_PAIR_BYTES,
     FrameKind.FAILED: 1 << 16,
     FrameKind.RESTORE: 1 << 12,
+    FrameKind.ENTER: 0,
+    FrameKind.ENTERED: 0,
+    FrameKind.DEFINE: 1 << 16,
+    FrameKind.PUSH: MAX_BATCH_BYTES,
+    FrameKind.ADVANCE: 0,
+    FrameKind.RECEIPT: 0,
+    FrameKind.PULL: MAX_BATCH_BYTES,
+    FrameKind.ROWS: MAX_BATCH_BYTES,
+    FrameKind.DENIED: 1 << 16,
 }
 
 

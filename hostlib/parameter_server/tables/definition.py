@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a table is: the width of its rows, their first values, its optimiser, its consistency."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self, final
+
+from ...errors import ConfigurationError, PeerProtocolError
+from ..rows import (
+    Adagrad,
+    Adam,
+    Ftrl,
+    GradientSum,
+    Initialiser,
+    Normal,
+    Optimiser,
+    RowTable,
+    Sgd,
+    Uniform,
+    Zeros,
+)
+
+MAX_NAME_CHARACTERS = 256
+_OPTIMISERS: dict[str, type[Optimiser]] = {
+    kind.__name__: kind for kind in (GradientSum, Sgd, Adagrad, Adam, Ftrl)
+}
+_INITIALISERS: dict[str, type[Initialiser]] = {
+    kind.__name__: kind for kind in (Zeros, Uniform, Normal)
+}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TableDefinition:
+    """All workers define a table alike. Raises ConfigurationError."""
+
+    name: str
+    """Printable, and the table's own."""
+    width: int
+    """Values of a row."""
+    max_rows: int = 1 << 24
+    """Most rows of the table on one server."""
+    optimiser: Optimiser = field(default_factory=GradientSum)
+    initialiser: Initialiser = field(default_factory=Zeros)
+    seed: int = 0
+    """Of the first values."""
+    staleness: int | None = None
+    """How many iterations a worker that pulls may be ahead of the slowest one.
+
+    None: any number (asynchronous). 0: none (synchronous); then the pushes of an iteration are
+    added up in the order of the workers, and applied as one when all workers have ended it.
+    """
+    is_mean: bool = False
+    """Synchronous tables: apply the sum of an iteration divided by the number of workers."""
+
+    def __post_init__(self) -> None:
+        is_named = 1 <= len(self.name) <= MAX_NAME_CHARACTERS and self.name.isprintable()
+        if not is_named or self.width < 1 or self.max_rows < 1:
+            raise ConfigurationError(
+                f"table {self.name[:80]!r} of at most {self.max_rows} rows of {self.width} values;"
+                f" give a printable name of up to {MAX_NAME_CHARACTERS} characters, and positive"
+                " numbers"
+            )
+        if self.staleness is not None and self.staleness < 0:
+            raise ConfigurationError(
+                f"table {self.name!r}: staleness {self.staleness}; give 0 for synchronous, a number"
+                " of iterations, or None for asynchronous"
+            )
+        if self.is_mean and not self.is_synchronous:
+            raise ConfigurationError(
+                f"table {self.name!r}: only a synchronous table (staleness 0) has means"
+            )
+
+    @property
+    def number(self) -> int:
+        """The table's number in frames: the CRC-32 of its name."""
+        return zlib.crc32(self.name.encode())
+
+    @property
+    def is_synchronous(self) -> bool:
+        """Whether the pushes of an iteration are applied as one."""
+        return self.staleness == 0
+
+    def new_rows(self) -> RowTable:
+        """Return an empty table. Raises ConfigurationError and RowMemoryError."""
+        return RowTable(
+            width=self.width,
+            max_rows=self.max_rows,
+            optimiser=self.optimiser,
+            initialiser=self.initialiser,
+            seed=self.seed,
+        )
+
+    def pack(self) -> bytes:
+        """Return it as JSON."""
+        described = {
+            "name": self.name,
+            "width": self.width,
+            "max_rows": self.max_rows,
+            "optimiser": _describe(self.optimiser),
+            "initialiser": _describe(self.initialiser),
+            "seed": self.seed,
+            "staleness": self.staleness,
+            "is_mean": self.is_mean,
+        }
+        return json.dumps(described).encode()
+
+    @classmethod
+    def unpack(cls, text: bytes) -> Self:
+        """Return the definition. Raises PeerProtocolError and ConfigurationError."""
+        try:
+            fields: dict[str, Any] = json.loads(text)
+            fields["optimiser"] = _OPTIMISERS[fields["optimiser"].pop("kind")](
+                **fields["optimiser"]
+            )
+            fields["initialiser"] = _INITIALISERS[fields["initialiser"].pop("kind")](
+                **fields["initialiser"]
+            )
+            return cls(**fields)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            if isinstance(error, ConfigurationError):
+                raise
+            raise PeerProtocolError(f"malformed definition of a table: {error!r}") from error
+
+    def differences(self, other: TableDefinition) -> str:
+        """Return what another definition says differently, for people."""
+        return ", ".join(
+            f"{name} {getattr(self, name)!r} instead of {getattr(other, name)!r}"
+            for name in self.__dataclass_fields__
+            if getattr(self, name) != getattr(other, name)
+        )
+
+
+def _describe(part: Optimiser | Initialiser) -> dict[str, Any]:
+    return {"kind": type(part).__name__, **asdict(part)}  # type: ignore[call-overload]

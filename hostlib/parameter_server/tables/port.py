@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's connection to the tables, at the server."""
+
+from __future__ import annotations
+
+import json
+from typing import Final, final
+
+import numpy as np
+
+from ...errors import HostlibError, PeerError, PeerProtocolError, PeerRefusedError
+from ...peers.connection import Connection
+from ...peers.event_loop import EventLoop
+from ...peers.frames import (
+    DeniedFrame,
+    EnteredFrame,
+    EnterFrame,
+    Frame,
+    FrameKind,
+    Packable,
+    ReceiptFrame,
+    TableFrame,
+)
+from ...peers.heartbeat import Heartbeat
+from ...peers.inbound import REFUSED_S
+from ..rows import PulledRows
+from .denial import describe
+from .request import Request
+from .service import TableService
+from .state import KEY_BYTES
+
+_CHANGES: Final = frozenset((FrameKind.DEFINE, FrameKind.PUSH, FrameKind.ADVANCE))
+_KINDS: Final = _CHANGES | {FrameKind.ENTER, FrameKind.PULL, FrameKind.HEARTBEAT}
+
+
+@final
+class TablePort:
+    """Passes frames to the service, and its answers back; runs in the loop's thread."""
+
+    def __init__(
+        self, service: TableService, loop: EventLoop, worker_id: int, connection: Connection
+    ) -> None:
+        self.connection = connection
+        self._service = service
+        self._loop = loop
+        self._worker_id = worker_id
+        self._incarnation = 0
+        self._is_paused = False
+        self._is_refused = False
+        self._receipt: int | None = None  # the number of the next RECEIPT
+        connection.receiver = self
+        connection.send(Frame(FrameKind.WELCOME))
+        Heartbeat(loop, connection)
+
+    # The connection calls the methods below.
+
+    def target(self, connection: Connection, frame: Frame) -> memoryview | None:
+        """Return room for a payload, None while the log takes nothing."""
+        if frame.kind not in _KINDS:
+            raise PeerProtocolError(f"{frame.kind.name} frame at the tables of a parameter server")
+        if frame.kind in _CHANGES and not self._service.has_room:
+            self._is_paused = True
+            return None
+        return memoryview(bytearray(frame.payload_bytes))
+
+    def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
+        """Take requests and pulls."""
+        if self._is_refused or frame.kind is FrameKind.HEARTBEAT:
+            return
+        if frame.kind is FrameKind.ENTER:
+            self._enter(EnterFrame.unpack(frame).incarnation)
+            return
+        if not self._incarnation:
+            raise PeerProtocolError(f"{frame.kind.name} frame before ENTER")
+        asked = TableFrame.unpack(frame)
+        if asked.kind is FrameKind.PULL:
+            self._pull(asked, payload)
+            return
+        origin = (self._worker_id, self._incarnation, asked.number)
+        self._service.submit(Request(asked.kind, *origin, asked.table, asked.num_keys), payload)
+
+    def on_drained(self, connection: Connection) -> None:
+        """Do nothing: no frame waits for this."""
+
+    def on_closed(self, connection: Connection, error: PeerError) -> None:
+        """Tell the service; the worker may connect again."""
+        self._service.detach(self._worker_id, self)
+
+    def _enter(self, incarnation: int) -> None:
+        if not incarnation or self._incarnation not in (0, incarnation):
+            raise PeerProtocolError(f"incarnation {incarnation} after {self._incarnation}")
+        self._incarnation = incarnation
+        request = Request(FrameKind.ENTER, self._worker_id, incarnation, 0)
+        try:
+            self._service.enter(self, request)
+        except PeerRefusedError as error:
+            self.refuse(error)
+
+    def _pull(self, asked: TableFrame, payload: memoryview) -> None:
+        if len(payload) != KEY_BYTES * asked.num_keys:
+            raise PeerProtocolError(f"{len(payload)} bytes of {asked.num_keys} keys")
+        keys = np.frombuffer(payload, np.int64)
+        self._service.pull(self, self._worker_id, asked.number, asked.table, keys)
+
+    # The service calls the methods below.
+
+    def on_applied(self, request: Request) -> None:
+        """Answer ENTER, and send one receipt for all requests of a turn of the loop."""
+        if request.kind is FrameKind.ENTER:
+            self._answer_enter()
+            return
+        if self._receipt is None:
+            self._loop.call_later(0, self._send_receipt)
+        self._receipt = max(self._receipt or 0, request.number)
+
+    def _answer_enter(self) -> None:
+        service, worker_id = self._service, self._worker_id
+        for number, error in service.denials(worker_id):
+            self.on_denied(number, error, is_pull=False)
+        accepted, num_open = service.accepted(worker_id), service.num_open(worker_id)
+        self._send(EnteredFrame(accepted, num_open, service.state.workers[worker_id].clock))
+
+    def _send_receipt(self) -> None:
+        if self._receipt:
+            self._send(ReceiptFrame(self._receipt))
+        self._receipt = None
+
+    def on_denied(self, number: int, error: HostlibError, *, is_pull: bool) -> None:
+        """Say why a request or a pull has no effect."""
+        text = memoryview(json.dumps(describe(error)).encode())
+        self._send(DeniedFrame(len(text), number, is_pull), text)
+
+    def on_rows(self, number: int, table: int, rows: PulledRows) -> None:
+        """Send rows: the values, then the numbers of updates."""
+        payload = np.concatenate([rows.values.reshape(-1).view(np.uint32), rows.updates])
+        frame = TableFrame(FrameKind.ROWS, payload.nbytes, number, table, rows.updates.size)
+        self._send(frame, payload.data.cast("B") if payload.size else None)
+
+    def on_room(self) -> None:
+        """Read on."""
+        if self._is_paused:
+            self._is_paused = False
+            self.connection.resume()
+
+    def refuse(self, error: PeerError) -> None:
+        """Say why this connection is of no use, then close it."""
+        self._is_refused = True
+        text = memoryview(str(error).encode()[:1024])
+        self._send(Frame(FrameKind.REFUSED, payload_bytes=len(text)), text)
+        # Closing with unread bytes would reset the connection, and the reason might get lost.
+        self._loop.call_later(REFUSED_S, lambda: self.connection.close(error))
+
+    def _send(self, frame: Packable, payload: memoryview | None = None) -> None:
+        self.connection.send(frame, payload)

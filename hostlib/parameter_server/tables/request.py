@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What workers ask a server to change, as it is logged."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple, Self
+
+from ...errors import StorageDamagedError
+from ...peers.frames import FrameKind
+
+_HEADER = struct.Struct("<BxxxIQQII")
+HEADER_BYTES = _HEADER.size
+CHANGES = frozenset((FrameKind.ENTER, FrameKind.DEFINE, FrameKind.PUSH, FrameKind.ADVANCE))
+
+
+class Request(NamedTuple):
+    """A change of the tables; its payload is that of the worker's frame."""
+
+    kind: FrameKind
+    """One of CHANGES."""
+    worker_id: int
+    incarnation: int
+    """Of the worker's process."""
+    number: int
+    """In the worker's process, from 1; 0 of ENTER."""
+    table: int = 0
+    num_keys: int = 0
+
+    def pack(self) -> bytes:
+        """Return the record's header."""
+        return _HEADER.pack(*self)
+
+    @classmethod
+    def unpack(cls, record: memoryview) -> tuple[Self, memoryview]:
+        """Return a record's request and payload. Raises StorageDamagedError."""
+        if len(record) < HEADER_BYTES or record[0] not in CHANGES:
+            raise StorageDamagedError(
+                f"a record of {len(record)} bytes and kind {bytes(record[:1]).hex()} in the log of"
+                " a parameter server; it is that of another release, or of another program"
+            )
+        kind, *rest = _HEADER.unpack_from(record)
+        return cls(FrameKind(kind), *rest), record[HEADER_BYTES:]

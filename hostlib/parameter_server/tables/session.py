@@ -1,0 +1,223 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's requests to the tables of one server, until they have their receipts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import HostlibError, PeerError, PeerProtocolError, PeerRefusedError, ServerLostError
+from ...peers.dialled import DialledLink
+from ...peers.event_loop import EventLoop
+from ...peers.frames import (
+    DeniedFrame,
+    EnteredFrame,
+    EnterFrame,
+    Frame,
+    FrameKind,
+    ReceiptFrame,
+    TableFrame,
+)
+from ...peers.handshake import PeerCall
+from ..rows import PulledRows
+from .denial import error_of
+
+_KINDS: Final = frozenset((FrameKind.ENTERED, FrameKind.RECEIPT, FrameKind.ROWS, FrameKind.DENIED))
+Done = Callable[[HostlibError | None], None]
+DonePull = Callable[[PulledRows | HostlibError], None]
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A DEFINE, PUSH or ADVANCE without a receipt."""
+
+    frame: TableFrame
+    payload: memoryview
+    done: Done
+
+
+@dataclass(frozen=True)
+class _Pull:
+    """A PULL without an answer."""
+
+    frame: TableFrame
+    payload: memoryview
+    width: int
+    done: DonePull
+
+
+@final
+class ShardSession:
+    """Runs in the loop's thread. It dials when there is something to send, and when it breaks.
+
+    What has no receipt is sent again over each new connection, in its order. The server knows what
+    it has taken, so nothing counts twice. If the server is away for longer than `unreachable_s`,
+    all that is open fails with ServerLostError; whether it was applied is unknown then.
+    """
+
+    def __init__(
+        self, loop: EventLoop, call: PeerCall, incarnation: int, *, unreachable_s: float
+    ) -> None:
+        self.shard = call.greeting.receiver
+        self.clock = 0
+        """The worker's clock at the server, when the session last entered."""
+        self._loop = loop
+        self._call = call
+        self._incarnation = incarnation
+        self._unreachable_s = unreachable_s
+        self._link: DialledLink | None = None
+        self._has_entered = False
+        self._changes: dict[int, _Change] = {}  # by number, in rising order
+        self._pulls: dict[int, _Pull] = {}
+        self._change_numbers = itertools.count(1)
+        self._pull_numbers = itertools.count(1)
+        self._rows: NDArray[np.uint32] | None = None  # of the payload under way
+        self._entered: list[Callable[[HostlibError | None], None]] = []
+
+    def enter(self, done: Done) -> None:
+        """Call `done` when the server has answered, and `clock` is set."""
+        if self._has_entered:
+            done(None)
+            return
+        self._entered.append(done)
+        self._dial()
+
+    def change(
+        self, kind: FrameKind, payload: memoryview, done: Done, *, table: int = 0, num_keys: int = 0
+    ) -> None:
+        """Send a change; the payload must stay as it is until `done`."""
+        frame = TableFrame(kind, len(payload), next(self._change_numbers), table, num_keys)
+        change = self._changes[frame.number] = _Change(frame, payload, done)
+        if self._has_entered:
+            self._send(change)
+        self._dial()
+
+    def pull(self, table: int, keys: NDArray[np.int64], width: int, done: DonePull) -> None:
+        """Ask for the rows of keys; the keys must stay as they are until `done`."""
+        payload = keys.data.cast("B") if keys.size else memoryview(b"")
+        number = next(self._pull_numbers)
+        frame = TableFrame(FrameKind.PULL, keys.nbytes, number, table, keys.size)
+        pull = self._pulls[number] = _Pull(frame, payload, width, done)
+        if self._has_entered:
+            self._send(pull)
+        self._dial()
+
+    def close(self, error: PeerError) -> None:
+        """Close for good; what is open fails with this error."""
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+        self._fail(error)
+
+    def _dial(self) -> None:
+        if self._link is None:
+            # It may call `on_up` before its constructor returns.
+            link = DialledLink(self._loop, self._call, self, unreachable_s=self._unreachable_s)
+            self._link = self._link or link
+
+    def _send(self, waiting: _Change | _Pull) -> None:
+        assert self._link is not None
+        self._link.send(waiting.frame, waiting.payload)
+
+    def _fail(self, error: HostlibError) -> None:
+        self._has_entered = False
+        changes, self._changes = self._changes, {}
+        pulls, self._pulls = self._pulls, {}
+        entered, self._entered = self._entered, []
+        for done in (*entered, *(change.done for change in changes.values())):
+            done(error)
+        for pull in pulls.values():
+            pull.done(error)
+
+    # The dialled link calls the methods below.
+
+    def on_up(self, link: DialledLink) -> None:
+        """Say who this is."""
+        self._link = link
+        self._has_entered = False
+        link.send(EnterFrame(self._incarnation))
+
+    def on_down(self, link: DialledLink, error: PeerError) -> bool:
+        """Dial again, as the server may hold receipts."""
+        self._has_entered = False
+        return bool(self._changes or self._pulls or self._entered)
+
+    def on_lost(self, link: DialledLink, error: PeerError) -> None:
+        """Fail what is open."""
+        self._link = None
+        if not isinstance(error, PeerRefusedError):
+            lost = ServerLostError(f"parameter server {self.shard}: {error}", self.shard)
+            lost.__cause__ = error
+            error = lost
+        self._fail(error)
+
+    def target(self, frame: Frame) -> memoryview:
+        """Return memory for an answer."""
+        if frame.kind not in _KINDS:
+            raise PeerProtocolError(f"{frame.kind.name} frame from the tables of a server")
+        if frame.kind is not FrameKind.ROWS or not frame.payload_bytes:
+            return memoryview(bytearray(frame.payload_bytes))
+        pull = self._pulls.get(TableFrame.unpack(frame).number)
+        words = 0 if pull is None else pull.frame.num_keys * (pull.width + 1)
+        if frame.payload_bytes != 4 * words:
+            raise PeerProtocolError(f"rows of {frame.payload_bytes} bytes instead of {4 * words}")
+        self._rows = np.empty(words, np.uint32)
+        return self._rows.data.cast("B")
+
+    def on_frame(self, frame: Frame, payload: memoryview) -> None:
+        """Take an answer."""
+        match frame.kind:
+            case FrameKind.ENTERED:
+                self._on_entered(EnteredFrame.unpack(frame))
+            case FrameKind.RECEIPT:
+                self._on_receipt(ReceiptFrame.unpack(frame).number)
+            case FrameKind.ROWS:
+                self._on_rows(TableFrame.unpack(frame).number)
+            case _:
+                self._on_denied(DeniedFrame.unpack(frame), bytes(payload))
+
+    def _on_entered(self, entered: EnteredFrame) -> None:
+        self.clock = entered.clock
+        self._has_entered = True
+        self._on_receipt(entered.accepted - entered.num_open)
+        for change in self._changes.values():
+            if change.frame.number > entered.accepted:
+                self._send(change)
+        for pull in self._pulls.values():
+            self._send(pull)
+        waiting, self._entered = self._entered, []
+        for done in waiting:
+            done(None)
+
+    def _on_receipt(self, number: int) -> None:
+        while self._changes and (first := next(iter(self._changes))) <= number:
+            self._changes.pop(first).done(None)
+
+    def _on_rows(self, number: int) -> None:
+        pull = self._pulls.pop(number, None)
+        if pull is None:
+            raise PeerProtocolError(f"rows of pull {number}, which is not open")
+        count = pull.frame.num_keys
+        words = self._rows if count else np.empty(0, np.uint32)
+        self._rows = None
+        assert words is not None
+        values = words[: count * pull.width].view(np.float32).reshape(count, pull.width)
+        pull.done(PulledRows(values, words[count * pull.width :]))
+
+    def _on_denied(self, denied: DeniedFrame, text: bytes) -> None:
+        error = error_of(json.loads(text), f"parameter server {self.shard}")
+        if denied.is_pull:
+            pull = self._pulls.pop(denied.number, None)
+            if pull is not None:
+                pull.done(error)
+            return
+        change = self._changes.pop(denied.number, None)
+        if change is not None:
+            change.done(error)
