@@ -111,7 +111,7 @@ static row_status_t push_gradients(row_table_t *table, const row_push_t *push, k
   if (push->lsn && !push->is_replay && push->lsn <= table->lsn) return ROWS_LSN;
   uint32_t missing = key_batch_find(batch, &table->index, table->slabs.row_bytes);
   row_status_t status = row_table_add(table, batch, missing, position);
-  if (status != ROWS_DONE) return status;
+  if (status != ROWS_DONE || push->is_check) return status;
   for (uint32_t i = 0; i < batch->num_keys; i++) apply(table, push, batch->rows[i], gradients->by_key[i]);
   if (push->lsn > table->lsn) table->lsn = push->lsn;
   return ROWS_DONE;
