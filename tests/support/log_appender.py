@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 
 from log_cases import content
-from switchfold.hostlib.errors import LogBusyError, StorageError
+from switchfold.hostlib.errors import StorageError
 from switchfold.hostlib.parameter_server.storage import LogEvents, LogOptions, WriteAheadLog
 
 
@@ -23,16 +24,17 @@ def end(first_lsn: int, last_lsn: int, error: StorageError) -> None:
 
 
 def main(directory: Path) -> None:
-    events = LogEvents(on_durable=write_lsn, on_failed=end, on_room=lambda: None)
+    room = threading.Event()
+    events = LogEvents(on_durable=write_lsn, on_failed=end, on_room=room.set)
     options = LogOptions(segment_bytes=20_000, waiting_bytes=4000)
     log = WriteAheadLog(directory, events, options)
     lsn = log.durable_lsn
     write_lsn(lsn)
     while True:
-        try:
-            lsn = log.append([content(lsn + 1)])
-        except LogBusyError:
-            continue
+        lsn = log.append([content(lsn + 1)])
+        while not log.has_room:
+            room.wait()
+            room.clear()
 
 
 if __name__ == "__main__":

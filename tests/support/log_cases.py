@@ -55,6 +55,14 @@ class LogWatch:
     def wait_failed(self, lsn: int) -> None:
         self.wait(lambda: any(first <= lsn <= last for first, last, _ in self.failed))
 
+    def wait_reported(self, lsn: int) -> None:
+        self.wait(
+            lambda: (
+                bool(self.durable and self.durable[-1] >= lsn)
+                or any(first <= lsn <= last for first, last, _ in self.failed)
+            )
+        )
+
 
 class FakeDisk:
     """The system calls of a log over real files; they count, fail and stop as a test says."""
@@ -142,6 +150,16 @@ class FakeDisk:
             (copy / path.name).write_bytes(left)
 
 
+class UnsyncedDisk:
+    """Makes nothing durable, for tests of what is read: thousands of them would take long."""
+
+    def __init__(self) -> None:
+        self.writev = os.writev
+
+    def fdatasync(self, fd: int, /) -> None:
+        os.fstat(fd)  # it is open
+
+
 def open_log(
     directory: Path,
     watch: LogWatch | None = None,
@@ -163,7 +181,7 @@ def content(lsn: int) -> bytes:
 def fill(directory: Path, num_records: int, segment_bytes: int = 1 << 20) -> None:
     """Create a log, each record of which is a group of its own."""
     watch = LogWatch()
-    with open_log(directory, watch, segment_bytes=segment_bytes) as log:
+    with open_log(directory, watch, UnsyncedDisk(), segment_bytes=segment_bytes) as log:
         for _ in range(num_records):
             lsn = log.append([content(log.durable_lsn + 1)])
             watch.wait_durable(lsn)
@@ -184,5 +202,5 @@ def fill_in_one_group(directory: Path, payloads: Sequence[bytes]) -> None:
 
 def read_log(directory: Path, from_lsn: int = 1) -> list[tuple[int, bytes]]:
     """Open a log and return its records."""
-    with open_log(directory) as log:
+    with open_log(directory, calls=UnsyncedDisk()) as log:
         return [(lsn, bytes(payload)) for lsn, payload in log.replay(from_lsn)]

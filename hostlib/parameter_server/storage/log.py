@@ -349,6 +349,8 @@ def _read_segments(
                 f" end with lsn {lsn}: records are missing; restore all segments from a copy",
                 segment.path,
             )
+        if lsn >= last_lsn:  # what follows is being written
+            return
         try:
             for record in read_records(segment):
                 lsn = record.header.lsn

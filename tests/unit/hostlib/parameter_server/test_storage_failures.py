@@ -33,9 +33,7 @@ def append_all(log: WriteAheadLog, watch: LogWatch, disk: FakeDisk, count: int) 
     disk.wait_stopped()
     lsns += [log.append([b"x" * 100]) for _ in range(count)]
     disk.go_on()
-    watch.wait(
-        lambda: lsns[-1] in watch.durable or any(last == lsns[-1] for _, last, _ in watch.failed)
-    )
+    watch.wait_reported(lsns[-1])
     return lsns
 
 
@@ -287,11 +285,7 @@ def test_a_disk_that_becomes_full_and_has_space_again(small_disk: Path) -> None:
         for attempt in range(3):
             while len(watch.failed) == attempt:
                 lsn = log.append([bytes([attempt]) * 5000])
-                watch.wait(
-                    lambda lsn=lsn: (
-                        lsn in watch.durable or any(first == lsn for first, _, _ in watch.failed)
-                    )
-                )
+                watch.wait_reported(lsn)
                 if lsn in watch.durable:
                     kept.append(lsn)
             assert isinstance(watch.failed[-1][2], DiskFullError)

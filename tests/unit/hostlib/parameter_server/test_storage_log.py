@@ -168,6 +168,20 @@ def test_drop_before_removes_whole_segments(tmp_path: Path) -> None:
     assert read_log(tmp_path / "log", 101) == [(101, content(101))]
 
 
+def test_replay_leaves_out_what_is_being_written(tmp_path: Path) -> None:
+    watch = LogWatch()
+    with open_log(tmp_path / "log", watch) as log:
+        (path,) = (tmp_path / "log").glob("*.log")
+        for records in ([], [(1, b"a")]):
+            size = path.stat().st_size
+            with path.open("ab") as file:
+                file.write(b"half a record")
+            assert list(log.replay(1)) == records
+            assert list(log.replay(2)) == []
+            os.truncate(path, size)
+            watch.wait_durable(log.append([b"a"]))
+
+
 def test_names_are_durable_before_anything_depends_on_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
