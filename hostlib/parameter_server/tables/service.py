@@ -30,10 +30,13 @@ from ...errors import (
 )
 from ...peers.event_loop import EventLoop
 from ..rows import PulledRows
-from ..storage import LogEvents, LogOptions, WriteAheadLog
-from .request import Request
+from ..storage import LogEvents, LogOptions, ServerStorage
+from .request import HEADER_BYTES, Request
+from .snapshot import Snapshots, restore
 from .state import KEPT_INCARNATIONS, TableState
 
+SNAPSHOT_BYTES = 1 << 30
+"""Growth of the log after which there is a new snapshot."""
 _CHECK_S = 0.5
 _NOTHING = memoryview(b"")
 _KEPT_DENIALS = 256
@@ -101,6 +104,7 @@ class TableService:
         *,
         directory: Path | None = None,
         log_options: LogOptions | None = None,
+        snapshot_bytes: int = SNAPSHOT_BYTES,
         timeout_s: float = 30.0,
     ) -> None:
         self.state = TableState(num_workers)
@@ -119,7 +123,8 @@ class TableService:
         ]
         self._logged: deque[_Logged] = deque()
         self._pulls: list[_Pull] = []
-        self._log: WriteAheadLog | None = None
+        self._storage: ServerStorage | None = None
+        self._snapshots: Snapshots | None = None
         if directory is not None:
             events = LogEvents(
                 on_durable=lambda lsn: self._post(lambda: self._on_durable(lsn)),
@@ -128,19 +133,26 @@ class TableService:
                 ),
                 on_room=lambda: self._post(self._on_room),
             )
-            self._log = WriteAheadLog(directory, events, log_options)
-            self._recover(self._log)
+            self._storage = ServerStorage(directory, events, log_options)
+            try:
+                self._recover(self._storage)
+            except BaseException:
+                self._storage.close()
+                raise
+            self._snapshots = Snapshots(self._storage, self.state, snapshot_bytes)
         loop.run(self._watch_pulls)
 
     def close(self) -> None:
         """Make durable what is logged, and close the log."""
-        if self._log is not None:
-            self._log.close()
+        if self._snapshots is not None:
+            self._snapshots.close()
+        if self._storage is not None:
+            self._storage.close()
 
     @property
     def has_room(self) -> bool:
         """Whether the log takes more; if not, clients stop reading until `on_room`."""
-        return self._log is None or self._log.has_room
+        return self._storage is None or self._storage.log.has_room
 
     def enter(self, client: Client, request: Request) -> None:
         """Answer a worker through this client from now on; the request is its ENTER.
@@ -203,11 +215,11 @@ class TableService:
             self._deny(request, error)
 
     def _take(self, request: Request, payload: memoryview) -> None:
-        if self._log is None:
+        if self._storage is None:
             self._apply(_Logged(0, request, payload))
             self._serve_pulls()
             return
-        lsn = self._log.append([request.pack(), payload])
+        lsn = self._storage.log.append([request.pack(), payload])
         self._last_lsn[request.worker_id] = lsn
         self._logged.append(_Logged(lsn, request, payload))
 
@@ -227,15 +239,18 @@ class TableService:
         except PeerClosedError:
             return  # the server is closed: nobody waits for it
 
-    def _recover(self, log: WriteAheadLog) -> None:
+    def _recover(self, storage: ServerStorage) -> None:
         state, started_s = self.state, time.monotonic()
+        if storage.snapshot is not None:
+            restore(state, storage.snapshot.chunks())
         num_records = 0
-        for lsn, record in log.replay(1):
+        for lsn, record in storage.records():
             request, payload = Request.unpack(record)
             if request.worker_id >= len(state.workers):
                 raise StorageError(
-                    f"the log in {log.directory} has requests of worker {request.worker_id}; start"
-                    f" the server with the number of workers that it had, not {len(state.workers)}"
+                    f"the log in {storage.log.directory} has requests of worker"
+                    f" {request.worker_id}; start the server with the number of workers that it"
+                    f" had, not {len(state.workers)}"
                 )
             num_records += 1
             try:
@@ -245,13 +260,7 @@ class TableService:
         for worker_id, worker in enumerate(state.workers):
             self._accepted[worker_id] = worker.number
             self._incarnations[worker_id] = worker.incarnation
-        if num_records:
-            _logger.info(
-                "applied %d records of %s in %.1f s",
-                num_records,
-                log.directory,
-                time.monotonic() - started_s,
-            )
+        _logger.info("applied %d records in %.1f s", num_records, time.monotonic() - started_s)
 
     def _on_durable(self, lsn: int) -> None:
         while self._logged and self._logged[0].lsn <= lsn:
@@ -280,6 +289,8 @@ class TableService:
         client = self._client_of(logged.request)
         if client is not None:
             client.on_applied(logged.request)
+        if self._snapshots is not None:
+            self._snapshots.note(logged.lsn, len(logged.payload) + HEADER_BYTES)
 
     def _deny(self, request: Request, error: HostlibError) -> None:
         _logger.warning(

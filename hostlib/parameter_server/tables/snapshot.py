@@ -10,13 +10,18 @@ while records are applied: each row has the lsn of its last push, so a replay le
 from __future__ import annotations
 
 import json
+import logging
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import Any, Final
+from itertools import chain
+from typing import Any, Final, final
 
 import numpy as np
 
 from ...errors import HostlibError, StorageDamagedError
+from ..storage import ServerStorage
 from .definition import TableDefinition
 from .state import KEY_BYTES, Push, Table, TableState, WorkerState
 
@@ -24,6 +29,46 @@ _STATE: Final = "state"
 _WAITING: Final = "waiting"
 _ROWS: Final = "rows"
 Chunk = tuple[str, bytes | memoryview]
+_logger = logging.getLogger(__name__)
+
+
+@final
+class Snapshots:
+    """Stores a snapshot in a thread whenever the log has grown by `every_bytes`."""
+
+    def __init__(self, storage: ServerStorage, state: TableState, every_bytes: int) -> None:
+        self._storage = storage
+        self._state = state
+        self._every_bytes = every_bytes
+        self._grown_bytes = 0
+        self._thread: threading.Thread | None = None
+
+    def note(self, lsn: int, num_bytes: int) -> None:
+        """Learn that the record `lsn` is applied; in the thread that applies changes."""
+        self._grown_bytes += num_bytes
+        is_idle = self._thread is None or not self._thread.is_alive()
+        if self._grown_bytes >= self._every_bytes and is_idle:
+            self._grown_bytes = 0
+            chunks = chain(capture(self._state), row_chunks([*self._state.tables.items()]))
+            self._thread = threading.Thread(
+                target=self._write, args=(lsn, chunks), name="switchfold-snapshot"
+            )
+            self._thread.start()
+
+    def close(self) -> None:
+        """Wait for a snapshot that is under way."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _write(self, lsn: int, chunks: Iterable[Chunk]) -> None:
+        started_s = time.monotonic()
+        try:
+            self._storage.write_snapshot(lsn, chunks)
+        except HostlibError as error:
+            # The log has everything; the next snapshot may succeed.
+            _logger.error("no snapshot at lsn %d: %s", lsn, error)
+        else:
+            _logger.info("snapshot at lsn %d in %.1f s", lsn, time.monotonic() - started_s)
 
 
 def capture(state: TableState) -> list[Chunk]:
