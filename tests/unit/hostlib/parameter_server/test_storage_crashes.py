@@ -109,6 +109,8 @@ def test_a_loss_of_power_leaves_what_is_durable_and_nothing_refused(
                 lsn = append()
             watch.wait_reported(lsn)
             disk.write_error, disk.sync_errors = None, []
+        disk.lose_power(folder / "log", folder / "between", seed)
+        num_between = len(payloads)
         disk.stop()
         append()
         disk.wait_stopped()
@@ -120,6 +122,8 @@ def test_a_loss_of_power_leaves_what_is_durable_and_nothing_refused(
         disk.go_on()
     refused = {lsn for a, b, _ in watch.failed for lsn in range(a, b + 1)}
     expected = [(lsn, payload) for lsn, payload in payloads.items() if lsn not in refused]
+    between = [record for record in expected if record[0] <= num_between]
+    assert read_log(folder / "between") == between
     for _ in range(2):  # the second time, nothing is cut off
         found = read_log(folder / "left")
         assert found == expected[: len(found)]
