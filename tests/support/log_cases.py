@@ -76,6 +76,8 @@ class FakeDisk:
         """Results of the next fdatasyncs."""
         self.synced: dict[int, bytes] = {}
         """What a loss of power leaves of each file, by inode."""
+        self.unsynced: dict[int, bytes] = {}
+        """What it may leave, too: bytes that were cut off, but not durably."""
         self.keeps_synced = False
         self._num_before = 0
         self._changed = threading.Condition()
@@ -88,7 +90,9 @@ class FakeDisk:
             raise self.write_error
         data = b"".join(buffers)[: self.write_room]
         self.write_room -= len(data)
-        return os.write(fd, data)
+        written = os.write(fd, data)
+        self._keep(self.unsynced, fd)
+        return written
 
     def fdatasync(self, fd: int, /) -> None:
         with self._changed:
@@ -99,10 +103,16 @@ class FakeDisk:
                 self._allowed -= 1
         error = self.sync_errors.pop(0) if self.sync_errors else None
         if error is not None:
+            self._keep(self.unsynced, fd)
             raise error
         os.fdatasync(fd)
+        self._keep(self.synced, fd)
+        self.unsynced.pop(os.fstat(fd).st_ino, None)
+
+    def _keep(self, contents: dict[int, bytes], fd: int) -> None:
         if self.keeps_synced:
-            self.synced[os.fstat(fd).st_ino] = os.pread(fd, os.fstat(fd).st_size, 0)
+            state = os.fstat(fd)
+            contents[state.st_ino] = os.pread(fd, state.st_size, 0)
 
     def stop(self) -> None:
         """Let the next fdatasync wait; the log must not be in one."""
@@ -136,7 +146,7 @@ class FakeDisk:
         copy.mkdir()
         for path in directory.glob("*.log"):
             synced = self.synced[path.stat().st_ino]
-            data = path.read_bytes()
+            data = self.unsynced.get(path.stat().st_ino, path.read_bytes())
             assert data.startswith(synced)
             end = draw.randint(len(synced), len(data))
             left = bytearray(end)

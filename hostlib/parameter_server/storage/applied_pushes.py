@@ -8,7 +8,11 @@ refused from then on. So if two processes have one worker id by mistake, the new
 the older one gets an error.
 
 The state is a function of the calls of `add` alone. A server calls it for durable records, in the
-order of the log, so a replay gives the same state.
+order of the log, so a replay gives the same state. A push that comes twice before it is durable is
+in the log twice; `add` then returns False for the second record, now and in a replay.
+
+A worker sends a push that was refused again, under the same number. Otherwise the gap stays, and
+its pushes end at the window.
 """
 
 from __future__ import annotations

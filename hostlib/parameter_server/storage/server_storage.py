@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self, final
 
 from ...errors import StorageDamagedError, StorageError
-from .disk import make_directory
+from .disk import BytesLike, make_directory
 from .log import LogEvents, LogOptions, WriteAheadLog
 from .snapshot import KEPT_SNAPSHOTS, SnapshotStore
 
@@ -77,9 +77,7 @@ class ServerStorage:
         """Return lsn and payload of the records behind the snapshot's lsn, as `replay` does."""
         return self.log.replay(self._first_lsn)
 
-    def write_snapshot(
-        self, lsn: int, chunks: Iterable[tuple[str, bytes | bytearray | memoryview]]
-    ) -> None:
+    def write_snapshot(self, lsn: int, chunks: Iterable[tuple[str, BytesLike]]) -> None:
         """Store a snapshot that began behind a durable record; drop the log that none needs.
 
         The log reaches back to the older one of two snapshots, in case the newer one is damaged.

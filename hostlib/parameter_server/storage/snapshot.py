@@ -40,7 +40,7 @@ from typing import Final, NamedTuple, final
 from uuid import UUID
 
 from ...errors import DiskFullError, StorageDamagedError, StorageError
-from .disk import DiskCalls, is_disk_full, make_directory, sync_directory, write_all
+from .disk import BytesLike, DiskCalls, is_disk_full, make_directory, sync_directory, write_all
 
 KEPT_SNAPSHOTS: Final = 2
 FORMAT_VERSION: Final = 1
@@ -124,7 +124,7 @@ class SnapshotStore:
                 " server may write to"
             ) from error
 
-    def write(self, lsn: int, chunks: Iterable[tuple[str, bytes | bytearray | memoryview]]) -> None:
+    def write(self, lsn: int, chunks: Iterable[tuple[str, BytesLike]]) -> None:
         """Store a snapshot that began behind a record; remove those older than the last two.
 
         Each chunk is written before the next one is asked for. Raises DiskFullError, StorageError,
@@ -153,9 +153,7 @@ class SnapshotStore:
             unfinished.unlink(missing_ok=True)
             raise
 
-    def _write_file(
-        self, fd: int, lsn: int, chunks: Iterable[tuple[str, bytes | bytearray | memoryview]]
-    ) -> None:
+    def _write_file(self, fd: int, lsn: int, chunks: Iterable[tuple[str, BytesLike]]) -> None:
         head = _HEADER.pack(_MAGIC, FORMAT_VERSION, self._identity.bytes, lsn)
         seed = zlib.crc32(head)
         write_all(self._calls, fd, [head, _CRC.pack(seed)])

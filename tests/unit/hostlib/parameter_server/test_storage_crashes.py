@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import log_appender
+import chained_rows
 from log_cases import FakeDisk, LogWatch, content, open_log, read_log
+from switchfold.hostlib.parameter_server.storage import ServerStorage
 
 NUM_KILLS = 50
 
@@ -25,9 +26,7 @@ NUM_KILLS = 50
 def append_and_kill(directory: Path, num_lines: int) -> list[int]:
     """Run a process until it has printed some lines, kill it, and return what it printed."""
     with subprocess.Popen(
-        [sys.executable, log_appender.__file__, str(directory)],
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, chained_rows.__file__, str(directory)], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(num_lines)]
@@ -39,17 +38,29 @@ def append_and_kill(directory: Path, num_lines: int) -> list[int]:
 
 @pytest.mark.slow
 def test_durable_records_survive_kill_9(tmp_path: Path) -> None:
+    """The process appends to a log and writes snapshots, which shorten the log."""
     draw = random.Random(1)
+    expected = chained_rows.ChainedRows()
     last_lsn = 0
     for _ in range(NUM_KILLS):
-        printed = append_and_kill(tmp_path / "log", draw.randint(1, 25))
+        printed = append_and_kill(tmp_path / "state", draw.randint(1, 25))
         assert printed[0] >= last_lsn  # it found all that the process before it had reported
         assert printed == sorted(set(printed))
-        found = read_log(tmp_path / "log")
-        assert found == [(lsn, content(lsn)) for lsn in range(1, len(found) + 1)]
         last_lsn = printed[-1]
-        assert len(found) >= last_lsn
+        found = chained_rows.ChainedRows()
+        with ServerStorage(tmp_path / "state", LogWatch().events) as storage:
+            assert storage.log.durable_lsn >= last_lsn
+            found.recover(storage)
+            first_lsn = 1 if storage.snapshot is None else storage.snapshot.lsn + 1
+            assert [(lsn, bytes(record)) for lsn, record in storage.records()] == [
+                (lsn, content(lsn)) for lsn in range(first_lsn, storage.log.durable_lsn + 1)
+            ]
+        for lsn in range(expected.applied_lsn + 1, found.applied_lsn + 1):
+            expected.apply(lsn, content(lsn))
+        assert found.rows == expected.rows
     assert last_lsn > NUM_KILLS
+    assert storage.snapshot is not None
+    assert not (tmp_path / "state" / "log" / f"{1:020d}.log").exists()
 
 
 @dataclass(frozen=True)
@@ -109,6 +120,8 @@ def test_a_loss_of_power_leaves_what_is_durable_and_nothing_refused(
                 lsn = append()
             watch.wait_reported(lsn)
             disk.write_error, disk.sync_errors = None, []
+        disk.lose_power(folder / "log", folder / "between", seed)
+        num_between = len(payloads)
         disk.stop()
         append()
         disk.wait_stopped()
@@ -120,6 +133,8 @@ def test_a_loss_of_power_leaves_what_is_durable_and_nothing_refused(
         disk.go_on()
     refused = {lsn for a, b, _ in watch.failed for lsn in range(a, b + 1)}
     expected = [(lsn, payload) for lsn, payload in payloads.items() if lsn not in refused]
+    between = [record for record in expected if record[0] <= num_between]
+    assert read_log(folder / "between") == between
     for _ in range(2):  # the second time, nothing is cut off
         found = read_log(folder / "left")
         assert found == expected[: len(found)]
