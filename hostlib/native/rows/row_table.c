@@ -48,22 +48,28 @@ static void make_row(const row_table_t *table, row_t *row, int64_t key) {
   initial_fill(&table->options.initial, key, row->numbers, table->options.width);
 }
 
+// The first position of the key that is the first without room.
+static uint32_t position_beyond(const key_batch_t *batch, uint32_t room) {
+  uint32_t i = 0;
+  while (batch->rows[i] || room--) i++;
+  return batch->first[i];
+}
+
 row_status_t row_table_add(row_table_t *table, key_batch_t *batch, uint32_t missing, uint32_t *position) {
   uint32_t room = table->options.max_rows - table->num_rows;
-  if (missing <= room && !slabs_reserve(&table->slabs, table->num_rows + missing)) return ROWS_NO_MEMORY;
-  for (uint32_t i = 0, found = 0; found < missing; i++) {
+  if (missing > room) {
+    *position = position_beyond(batch, room);
+    return ROWS_FULL;
+  }
+  if (!slabs_reserve(&table->slabs, table->num_rows + missing)) return ROWS_NO_MEMORY;
+  for (uint32_t i = 0; missing; i++) {
     if (batch->rows[i]) continue;
-    found++;
-    if (missing > room) {
-      *position = batch->first[i];
-      if (found > room) return ROWS_FULL;
-      continue;
-    }
     row_t *row = slabs_row(&table->slabs, table->num_rows);
     make_row(table, row, batch->keys[batch->first[i]]);
     if (!row_index_insert(&table->index, batch->hashes[i], table->num_rows)) return ROWS_NO_MEMORY;
     batch->rows[i] = row;
     table->num_rows++;
+    missing--;
   }
   return ROWS_DONE;
 }

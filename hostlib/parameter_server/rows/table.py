@@ -145,7 +145,7 @@ class RowTable:
         Raises NonFiniteGradientError, RowTableFullError, LogOrderError, RowMemoryError and
         RowShapeError.
         """
-        self._push(keys, gradients, RowPushStruct(lsn=_checked(lsn)))
+        self._push(keys, gradients, RowPushStruct(lsn=_checked(lsn, 0)))
 
     def prepare(self, keys: Keys, gradients: Values) -> None:
         """Raise what a push of this would raise, and make its rows, but apply nothing.
@@ -161,7 +161,7 @@ class RowTable:
         Rows that were exported while pushes went on, and then all pushes since the lsn that the
         table had when the export began, make the same table. Raises as `push` does.
         """
-        self._push(keys, gradients, RowPushStruct(lsn=_checked(lsn), is_replay=True))
+        self._push(keys, gradients, RowPushStruct(lsn=_checked(lsn, 1), is_replay=True))
 
     def export(self, cursor: int = 0, max_rows: int = CHUNK_ROWS) -> RowChunk:
         """Return up to `max_rows` rows as bytes, beginning at a cursor; 0 is the first row.
@@ -239,9 +239,9 @@ class RowTable:
                 )
 
 
-def _checked(lsn: int) -> int:
-    if not 0 <= lsn < _LSN_END:
-        raise ConfigurationError(f"log sequence number {lsn}; give one from 0 to 2^64 - 1")
+def _checked(lsn: int, least: int) -> int:
+    if not least <= lsn < _LSN_END:
+        raise ConfigurationError(f"log sequence number {lsn}; give one from {least} to 2^64 - 1")
     return lsn
 
 

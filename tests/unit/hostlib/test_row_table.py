@@ -370,6 +370,9 @@ def test_table_refuses_numbers_out_of_range() -> None:
     for lsn in (-1, 1 << 64):
         with pytest.raises(ConfigurationError, match="log sequence number"):
             table.push(as_keys(1), ones(1, 1), lsn=lsn)
+    for lsn in (0, 1 << 64):
+        with pytest.raises(ConfigurationError, match=r"log sequence number .* from 1 to"):
+            table.replay(as_keys(1), ones(1, 1), lsn=lsn)
     for cursor, max_rows in ((-1, 1), (0, 0), ((1 << 31) + 1, 1), (0, (1 << 30) + 1)):
         with pytest.raises(ConfigurationError, match="take the cursor of the chunk before"):
             table.export(cursor, max_rows)
