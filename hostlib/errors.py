@@ -45,6 +45,7 @@ HostlibError
 |  `- ResultTimeoutError (also TimeoutError): the result did not complete in time
 |- SchemeError (also ValueError): a layer, a cluster or a scheme that do not fit together
 |  `- InformationBookError: a book that is damaged, inconsistent or of another epoch
+|- HotRowError (also ValueError): a sketch or a lane layout that is damaged, or keys that do not fit
 |- TraceError: a file of a timeline cannot be written or read
 `- TransportError
    |- TransportPermissionError (also PermissionError)
@@ -259,6 +260,10 @@ class SchemeError(HostlibError, ValueError):
 
 class InformationBookError(SchemeError):
     """An information book is damaged, inconsistent or of another epoch."""
+
+
+class HotRowError(HostlibError, ValueError):
+    """A sketch or a lane layout is damaged, or the keys do not fit into it."""
 
 
 class TraceError(HostlibError):
