@@ -8,9 +8,12 @@ chooses the hot set (`HotSetTracker`), and gives its keys places in rows (`plan_
 """
 
 from .hot_set import Coverage, HotSet, HotSetChange, HotSetOptions, HotSetTracker
+from .lane_layout import EMPTY, LaneLayout, RowFill, RowPlaces, RowShape
+from .row_planning import PlannedLayout, RefreshedLayout, plan_layout, refresh_layout
 from .sketch import BatchSampler, FrequencySketch
 
 __all__ = [
+    "EMPTY",
     "BatchSampler",
     "Coverage",
     "FrequencySketch",
@@ -18,4 +21,12 @@ __all__ = [
     "HotSetChange",
     "HotSetOptions",
     "HotSetTracker",
+    "LaneLayout",
+    "PlannedLayout",
+    "RefreshedLayout",
+    "RowFill",
+    "RowPlaces",
+    "RowShape",
+    "plan_layout",
+    "refresh_layout",
 ]
