@@ -32,6 +32,8 @@ class HotSetOptions:
     """How many times as hot a key must be as the one that it replaces."""
     deviations: float = 2.0
     """By how many standard deviations of their difference it must be hotter as well."""
+    shift: float = 0.05
+    """How far the coverage must fall until older counts are dropped."""
     keys_per_sample: int = 1
     """Keys that come together, such as the fields of a training sample. They count as one
     observation for the bounds of the coverage."""
@@ -47,8 +49,11 @@ class HotSetOptions:
                 f"decay {self.decay}, margin {self.margin}, deviations {self.deviations}; give 0"
                 " to 1, 1 or more, 0 or more"
             )
-        if self.keys_per_sample < 1:
-            raise ConfigurationError(f"{self.keys_per_sample} keys per sample; give 1 or more")
+        if self.keys_per_sample < 1 or not 0 <= self.shift <= 1:
+            raise ConfigurationError(
+                f"{self.keys_per_sample} keys per sample, shift {self.shift}; give 1 or more,"
+                " 0 to 1"
+            )
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,8 @@ class HotSetChange:
     kept: Keys
     added: Keys
     removed: Keys
+    is_shift: bool
+    """Whether popularity has moved, so that only the newest counts decided."""
     hot_set: HotSet
     """The hot set from now on: what was kept and added."""
 
@@ -95,43 +102,64 @@ class HotSetTracker:
         x + e > margin * (y + e)    and    x - y > deviations * sqrt(w * (x + y))
 
     The second condition keeps few updates from deciding: 3 are not clearly more than 1.
+
+    Older counts decay from refresh to refresh. If the upper bound of the set's share of the new
+    updates is below the lower bound of its former coverage by more than `shift`, popularity has
+    moved. Then older counts are dropped, and the set is the hottest keys of the new ones.
     """
 
     def __init__(self, options: HotSetOptions) -> None:
         self._options = options
         self._sketch = FrequencySketch(options.sketch_capacity)
         self._keys: Keys = np.empty(0, np.int64)
+        self._coverage = Coverage(0.0, 0.0, 1.0)
 
     def refresh(self, sketches: Iterable[FrequencySketch]) -> HotSetChange:
         """Choose the hot set, with what the workers have counted since the last refresh.
 
         Raises HotRowError for a sketch of another capacity.
         """
-        self._sketch.decay(self._options.decay)
+        new = FrequencySketch(self._options.sketch_capacity)
         for sketch in sketches:
-            self._sketch.merge(sketch)
+            new.merge(sketch)
+        is_shift = self._is_shift(new)
+        self._sketch.decay(0.0 if is_shift else self._options.decay)
+        self._sketch.merge(new)
         old = self._keys
-        chosen = np.sort(self._choose())
+        chosen = np.sort(self._choose(old[:0] if is_shift else old))
         counts = self._sketch.counts(chosen)
         order = np.lexsort((chosen, -counts))
-        hot_set = HotSet(chosen[order], counts[order], self._coverage(counts))
         self._keys = chosen
+        self._coverage = self._estimate(counts)
         return HotSetChange(
             kept=np.intersect1d(old, chosen, assume_unique=True),
             added=np.setdiff1d(chosen, old, assume_unique=True),
             removed=np.setdiff1d(old, chosen, assume_unique=True),
-            hot_set=hot_set,
+            is_shift=is_shift,
+            hot_set=HotSet(chosen[order], counts[order], self._coverage),
         )
 
-    def _choose(self) -> Keys:
+    def _is_shift(self, new: FrequencySketch) -> bool:
+        if not new.total:
+            return False
+        most = min(1.0, float(np.sum(new.counts(self._keys) + new.error)) / new.total)
+        return most + self._spread(most, new.total) < self._coverage.low - self._options.shift
+
+    def _spread(self, share: float, updates: float) -> float:
+        """Return 3 standard deviations of a share that was found in so many sampled updates."""
+        samples = updates / self._options.keys_per_sample
+        return _DEVIATIONS * math.sqrt(max(share * (1 - share), 1 / samples) / samples)
+
+    def _choose(self, old: Keys) -> Keys:
+        """Return the new hot set, given the one to start from."""
         options, sketch = self._options, self._sketch
-        old_counts = sketch.counts(self._keys)
-        coldest_first = np.lexsort((-self._keys, old_counts))
+        old_counts = sketch.counts(old)
+        coldest_first = np.lexsort((-old, old_counts))
         # So many are enough: at worst, every key of the set is replaced.
         top, top_counts = sketch.top(2 * options.size)
-        is_outside = ~np.isin(top, self._keys, assume_unique=True)
+        is_outside = ~np.isin(top, old, assume_unique=True)
         outside, outside_counts = top[is_outside], top_counts[is_outside]
-        free = options.size - self._keys.size
+        free = options.size - old.size
         filled = outside[:free]
         challengers, x = outside[free:], outside_counts[free:]
         y = old_counts[coldest_first]
@@ -141,7 +169,7 @@ class HotSetTracker:
         is_clear = (x + sketch.error > options.margin * (y + sketch.error)) & (x - y > gap)
         # x falls and y rises, so the first pair that is not clear ends the search.
         replaced = pairs if is_clear.all() else int(np.argmin(is_clear))
-        stay = self._keys[coldest_first[replaced:]]
+        stay = old[coldest_first[replaced:]]
         return np.concatenate((stay, filled, challengers[:replaced]))
 
     @property
@@ -149,7 +177,7 @@ class HotSetTracker:
         """Mean weight of an update, weighted by itself."""
         return self._sketch.squares / self._sketch.total if self._sketch.total else 1.0
 
-    def _coverage(self, counts: Counts) -> Coverage:
+    def _estimate(self, counts: Counts) -> Coverage:
         sketch = self._sketch
         if not sketch.total:
             return Coverage(0.0, 0.0, 1.0)
@@ -157,8 +185,7 @@ class HotSetTracker:
         unseen = sketch.error * counts.size / sketch.total
         lucky = self._lucky_updates(counts) / sketch.total
         estimate = min(1.0, max(0.0, seen - lucky + unseen))
-        samples = sketch.total / self._update_weight / self._options.keys_per_sample
-        spread = _DEVIATIONS * math.sqrt(max(estimate * (1 - estimate), 1 / samples) / samples)
+        spread = self._spread(estimate, sketch.total / self._update_weight)
         return Coverage(
             estimate,
             low=max(0.0, seen - lucky - spread),

@@ -9,7 +9,11 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from switchfold.controller.cli.workloads.key_stream import KeyPopularity, KeyStream
+from switchfold.controller.cli.workloads.key_stream import (
+    RECOMMENDATION,
+    KeyPopularity,
+    KeyStream,
+)
 from switchfold.hostlib import ConfigurationError, HotRowError
 from switchfold.hostlib.hot_rows import (
     BatchSampler,
@@ -79,18 +83,43 @@ def test_estimated_coverage_is_that_of_other_updates(seed: int, share: float) ->
         assert in_the_sample > true + 0.05
 
 
-def test_coverage_recovers_with_the_first_refresh_after_a_shift() -> None:
-    stream = KeyStream(KeyPopularity(num_keys=100_000, exponent=1.07), seed=1)
+@pytest.mark.parametrize(
+    ("popularity", "size", "capacity"),
+    [
+        (KeyPopularity(num_keys=100_000, exponent=1.07), SIZE, CAPACITY),
+        (RECOMMENDATION, 5000, 1 << 17),
+    ],
+    ids=["1,024 of 100,000", "5,000 of 900,000"],
+)
+def test_coverage_recovers_with_the_first_refresh_after_a_shift(
+    popularity: KeyPopularity, size: int, capacity: int
+) -> None:
+    stream = KeyStream(popularity, seed=1)
     sampler = BatchSampler(0.05, seed=2)
-    tracker = HotSetTracker(HotSetOptions(size=SIZE, sketch_capacity=CAPACITY))
+    tracker = HotSetTracker(HotSetOptions(size=size, sketch_capacity=capacity))
     for _ in range(4):
-        change = tracker.refresh(sampled_sketches(stream, sampler))
+        change = tracker.refresh(sampled_sketches(stream, sampler, capacity))
+        assert not change.is_shift
     settled = stream.share(change.hot_set.keys)
     stream.permute(seed=99)
-    assert stream.share(change.hot_set.keys) < settled - 0.5
-    change = tracker.refresh(sampled_sketches(stream, sampler))
+    assert stream.share(change.hot_set.keys) < settled / 3
+    change = tracker.refresh(sampled_sketches(stream, sampler, capacity))
+    assert change.is_shift
     assert stream.share(change.hot_set.keys) >= settled - 0.05
-    assert change.added.size > SIZE // 2
+    assert change.added.size > size // 2
+    assert change.hot_set.coverage.low <= stream.share(change.hot_set.keys)
+
+
+def test_old_counts_go_when_the_coverage_falls_by_more_than_the_shift() -> None:
+    for updates, is_shift in ((850, False), (700, True)):
+        options = HotSetOptions(size=1, sketch_capacity=64, decay=0.5, shift=0.1)
+        tracker = HotSetTracker(options)
+        assert not tracker.refresh([sketch_of({1: 9000, 2: 1000})]).is_shift
+        change = tracker.refresh([sketch_of({1: updates, 2: 1000 - updates})])
+        assert change.is_shift == is_shift
+        assert change.hot_set.counts.tolist() == [updates + (0 if is_shift else 4500)]
+    # Without updates, nothing has moved.
+    assert not tracker.refresh([]).is_shift
 
 
 def test_steady_popularity_replaces_few_keys() -> None:
@@ -111,7 +140,8 @@ def test_steady_popularity_replaces_few_keys() -> None:
 
 
 def test_key_replaces_another_if_it_is_clearly_hotter() -> None:
-    options = HotSetOptions(size=3, sketch_capacity=64, decay=0.0, margin=1.25, deviations=2.0)
+    # Counts of the last refresh alone, and no shift, so that each case is by itself.
+    options = HotSetOptions(size=3, sketch_capacity=64, decay=0.0, shift=1.0)
     tracker = HotSetTracker(options)
     first = tracker.refresh([sketch_of({1: 500, 2: 400, 3: 300, 4: 100})])
     assert lists(first) == ([], [1, 2, 3], [])
@@ -172,6 +202,7 @@ def test_impossible_options_are_refused() -> None:
         {"margin": 0.9},
         {"deviations": -1.0},
         {"keys_per_sample": 0},
+        {"shift": 1.5},
     ):
         options = {"size": 8, "sketch_capacity": 64} | wrong
         with pytest.raises(ConfigurationError, match="give"):
