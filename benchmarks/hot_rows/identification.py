@@ -40,7 +40,7 @@ from switchfold.hostlib.hot_rows import (  # noqa: E402
 )
 
 Keys = NDArray[np.int64]
-Row = dict[str, Any]
+Figures = dict[str, Any]
 _T = TypeVar("_T")
 BATCH: Final = 4096
 """Updates of a mini-batch."""
@@ -68,10 +68,10 @@ def timed(work: Callable[[], _T]) -> tuple[_T, float]:
     return result, time.process_time() - start_s
 
 
-def show(title: str, rows: Iterable[Row]) -> list[Row]:
+def show(title: str, rows: Iterable[Figures]) -> list[Figures]:
     """Print a table row by row as it is measured; return its rows."""
     print(f"\n{title}", flush=True)
-    shown: list[Row] = []
+    shown: list[Figures] = []
     for row in rows:
         if not shown:
             print("  ".join(f"{name:>14}" for name in row))
@@ -99,7 +99,7 @@ def choose(sketch: FrequencySketch, size: int) -> HotSet:
     return tracker.refresh([sketch]).hot_set
 
 
-def identify(updates: int, seed: int) -> Iterable[Row]:
+def identify(updates: int, seed: int) -> Iterable[Figures]:
     """Choose hot sets from samples of a stream, and compare them with the true ones."""
     for skew, popularity in SKEWS.items():
         stream = KeyStream(popularity, seed)
@@ -127,7 +127,7 @@ def identify(updates: int, seed: int) -> Iterable[Row]:
                 }
 
 
-def refresh(updates: int, seed: int) -> Iterable[Row]:
+def refresh(updates: int, seed: int) -> Iterable[Figures]:
     """Move popularity to other keys between the third refresh and the fourth."""
     stream = KeyStream(RECOMMENDATION, seed)
     sampler = BatchSampler(0.05, seed)
@@ -158,7 +158,7 @@ def refresh(updates: int, seed: int) -> Iterable[Row]:
         before = change.hot_set.keys
 
 
-def compare_lru(updates: int, lru_updates: int, seed: int) -> Iterable[Row]:
+def compare_lru(updates: int, lru_updates: int, seed: int) -> Iterable[Figures]:
     """Give the same updates to a static hot set of a 5 % sample and to a warm LRU cache."""
     for skew, popularity in SKEWS.items():
         stream = KeyStream(popularity, seed)
@@ -196,7 +196,7 @@ def fill_by_key_number(hot: Keys, batches: Sequence[Keys], shape: RowShape) -> f
     return sum(keys.size for keys in touched) * shape.width / (rows * shape.num_lanes)
 
 
-def fill_rows(num_batches: int, seed: int) -> Iterable[Row]:
+def fill_rows(num_batches: int, seed: int) -> Iterable[Figures]:
     """Plan rows with some mini-batches, and fill them with others."""
     for load, (popularity, samples) in LOADS.items():
         stream = KeyStream(popularity, seed)
@@ -226,7 +226,7 @@ def fill_rows(num_batches: int, seed: int) -> Iterable[Row]:
                 }
 
 
-def look_up(seed: int) -> Iterable[Row]:
+def look_up(seed: int) -> Iterable[Figures]:
     """Look up a stream's keys in layouts."""
     for skew, popularity in SKEWS.items():
         stream = KeyStream(popularity, seed)
@@ -257,7 +257,7 @@ def main() -> None:
     machine = describe_machine(has_torch=False)
     print(machine_line(machine))
     print(f"mini-batches of {BATCH} updates where nothing else is said; seed {options.seed}")
-    results: Row = {"machine": machine, "parameters": parameters_of(options)}
+    results: Figures = {"machine": machine, "parameters": parameters_of(options)}
     results["identification"] = show(
         f"Hot keys from a sample of {options.updates} updates",
         identify(options.updates, options.seed),
