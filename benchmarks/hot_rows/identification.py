@@ -143,6 +143,7 @@ def refresh(updates: int, seed: int) -> Iterable[Figures]:
         change, seconds = timed(lambda counted=sketch: tracker.refresh([counted]))
         refreshed = refresh_layout(layout, change)
         layout = refreshed.layout
+        batches = [stream.draw(BATCH).ravel() for _ in range(16)]
         yield {
             "refresh": number,
             "coverage before": stream.share(before),
@@ -153,9 +154,28 @@ def refresh(updates: int, seed: int) -> Iterable[Figures]:
             "added": change.added.size,
             "shift seen": change.is_shift,
             "changed rows": refreshed.changed_rows.size,
+            "fill": layout.fill(batches).ratio,
+            "fill if new": plan_layout(change.hot_set.keys, shape).layout.fill(batches).ratio,
             "ms": f"{1e3 * seconds:.0f}",
         }
         before = change.hot_set.keys
+
+
+def push(seed: int) -> Iterable[Figures]:
+    """Count the keys of a mini-batch once each, as a worker pushes them."""
+    for skew, popularity in SKEWS.items():
+        stream = KeyStream(popularity, seed)
+        hot = stream.hottest(20_000)
+        for samples in (256, 4096, 65_536):
+            pushed = [np.unique(stream.draw(samples)) for _ in range(1 + 400_000 // samples)]
+            num_pushed = sum(keys.size for keys in pushed)
+            yield {
+                "load": skew,
+                "mini-batch": samples,
+                "pushed keys": num_pushed // len(pushed),
+                "hot updates": stream.share(hot),
+                "hot pushes": sum(int(np.isin(keys, hot).sum()) for keys in pushed) / num_pushed,
+            }
 
 
 def compare_lru(updates: int, lru_updates: int, seed: int) -> Iterable[Figures]:
@@ -262,6 +282,7 @@ def main() -> None:
         f"Hot keys from a sample of {options.updates} updates",
         identify(options.updates, options.seed),
     )
+    results["push"] = show("Share of the hottest 20,000 keys", push(options.seed))
     results["refresh"] = show(
         "Refreshes, 5 % samples, 0.9 M keys; popularity moves before the fourth",
         refresh(options.updates, options.seed),
