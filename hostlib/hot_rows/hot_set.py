@@ -44,7 +44,7 @@ class HotSetOptions:
                 f"{self.size} hot keys from sketches of {self.sketch_capacity} counters; give at"
                 " least one key, and no fewer counters than keys"
             )
-        if not 0 <= self.decay <= 1 or self.margin < 1 or self.deviations < 0:
+        if not (0 <= self.decay <= 1 and self.margin >= 1 and self.deviations >= 0):
             raise ConfigurationError(
                 f"decay {self.decay}, margin {self.margin}, deviations {self.deviations}; give 0"
                 " to 1, 1 or more, 0 or more"

@@ -200,6 +200,7 @@ def test_impossible_options_are_refused() -> None:
         {"decay": -0.1},
         {"decay": 1.5},
         {"margin": 0.9},
+        {"margin": float("nan")},
         {"deviations": -1.0},
         {"keys_per_sample": 0},
         {"shift": 1.5},
