@@ -62,6 +62,7 @@ HostlibError
 |- PushError: a push to a parameter server that cannot be applied
 |  |- StaleIncarnationError: a newer process has this worker's id
 |  `- PushWindowError: too far beyond the first push that is missing
+|- HotRowError (also ValueError): a sketch or a lane layout that is damaged, or keys that do not fit
 |- TraceError: a file of a timeline cannot be written or read
 `- TransportError
    |- TransportPermissionError (also PermissionError)
@@ -361,6 +362,8 @@ class StaleIncarnationError(PushError):
 
 class PushWindowError(PushError):
     """The push is too far beyond the first one that is missing."""
+class HotRowError(HostlibError, ValueError):
+    """A sketch or a lane layout is damaged, or the keys do not fit into it."""
 
 
 class TraceError(HostlibError):
