@@ -16,6 +16,7 @@ FOLDER = Path(__file__).parent
 ONE_SWITCH = "slot_protocol.pml"
 TREE = "tree_protocol.pml"
 HOT_ROW = "hot_row_protocol.pml"
+HOT_VALUES = "hot_row_values.pml"
 TIMEOUT_S = 240
 MAX_DEPTH = 100_000
 """Steps; a search that needs more counts as incomplete."""
@@ -55,6 +56,12 @@ def _hot_row(name: str, shows: str, **defines: int) -> Variant:
 def _hot_row_defect(name: str, shows: str, **defines: int) -> Variant:
     return Variant(
         name=f"hot row, {name}", shows=shows, defines=defines, model=HOT_ROW, has_error=True
+    )
+
+
+def _values_defect(name: str, shows: str, **defines: int) -> Variant:
+    return Variant(
+        name=f"values, {name}", shows=shows, defines=defines, model=HOT_VALUES, has_error=True
     )
 
 
@@ -419,6 +426,32 @@ VARIANTS = [
         "no wait for the round before the last",
         "a sum that the server has not got is overwritten",
         SLOT_RULE=0,
+    ),
+    Variant(
+        name="values: versions",
+        shows="a worker reads what no crash takes back, and no version goes backwards in an epoch",
+        defines={"VERSIONS": 3},
+        model=HOT_VALUES,
+    ),
+    _values_defect(
+        "written before logged",
+        "a version has other values after a crash",
+        WRITES_LOGGED=0,
+    ),
+    _values_defect(
+        "old version in a new epoch",
+        "the copy holds this version for the old epoch, so the row stays cold",
+        NEW_VERSION=0,
+    ),
+    _values_defect(
+        "older versions taken over",
+        "a late packet takes a switch back",
+        NEWER_ONLY=0,
+    ),
+    _values_defect(
+        "any version asked for",
+        "a switch that lost its registers answers with an older version",
+        ASKS=0,
     ),
 ]
 
