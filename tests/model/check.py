@@ -217,6 +217,13 @@ VARIANTS = [
         EARLY_LEAF=1,
     ),
     _tree_defect(
+        "a child's second sum added",
+        "a restarted leaf sums a round of a hot row again, and the root counts pushes twice",
+        PARTIAL=1,
+        HOT=1,
+        CHILD_CHECK=0,
+    ),
+    _tree_defect(
         "flushes expect more workers than an inner switch has left",
         "no defect of a switch, but a limit: such flushes do not end the round",
         ROUNDS=2,
@@ -334,6 +341,7 @@ VARIANTS = [
         "switches send any sums at any time, the server crashes at any time and forgets rounds",
         ANY_TREE=1,
         CRASHES=1,
+        OVERFLOWS=1,
     ),
     _hot_row(
         "any tree, three workers",
@@ -343,6 +351,7 @@ VARIANTS = [
         ROUNDS=2,
         ANY_TREE=1,
         CRASHES=1,
+        OVERFLOWS=1,
     ),
     _hot_row(
         "progress by the switch",

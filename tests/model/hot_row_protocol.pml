@@ -17,6 +17,7 @@
  *   CRASHES=1   the server crashes at any time (with LIVENESS: once).
  *   RESTARTS=1  the switch loses its registers at any time, also without a new generation.
  *   EPOCHS=n, GENERATIONS=n  entries of the row one after the other, and views of the job.
+ *   OVERFLOWS=1  any sum may have OVERFLOW.
  *   FORGETS=0   the server forgets no rounds: the fewer states.
  *   ANY_TREE=1  instead of the switch: the sum of any workers' pushes of one round may reach the server at any time. This
  *               stands for trees of any depth, whose switches lose their registers at any time.
@@ -56,6 +57,9 @@
 #endif
 #ifndef RESTARTS
 #define RESTARTS 0
+#endif
+#ifndef OVERFLOWS
+#define OVERFLOWS 0
 #endif
 #ifndef FORGETS
 #define FORGETS 1
@@ -169,6 +173,12 @@ inline apply_sum(t, summed) {
     od;
     i = 0
   fi
+}
+
+/* A sum with OVERFLOW arrives. */
+#define MAY_DECIDE(t) (!IS_DECIDED(memory, t))
+inline refuse(t) {
+  memory.decided = memory.decided | BIT(t)
 }
 
 /* A push arrives by TCP. Unless a sum has decided the round, no sum ever will. */
@@ -461,8 +471,10 @@ init {
        if
 #if ANY_TREE
        :: HAVE_PUSHED(t, b) -> d_step { apply_sum(t, b) }
+       :: OVERFLOWS && HAVE_PUSHED(t, b) && MAY_DECIDE(t) -> d_step { refuse(t) }
 #else
        :: sums[t] & BIT(b) -> d_step { apply_sum(t, b) }
+       :: OVERFLOWS && (sums[t] & BIT(b)) && MAY_DECIDE(t) -> d_step { refuse(t) }
 #endif
        :: else
        fi;

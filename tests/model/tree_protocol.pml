@@ -40,6 +40,7 @@
  *   FLUSHES_RISE=0        all flushes name the lowest level, the inner switch's
  *   INNER_EXPECTS=0       the inner switch obeys flushes whatever they expect
  *   EARLY_LEAF=1          the inner switch sends up its first contribution, if contributions say what they expect
+ *   CHILD_CHECK=0         the root adds a second contribution of a child to the same round
  *   NOTICES=0             no notice tells workers that a round is past
  */
 #ifndef ROUNDS
@@ -65,6 +66,9 @@
 #endif
 #ifndef EARLY_LEAF
 #define EARLY_LEAF 0
+#endif
+#ifndef CHILD_CHECK
+#define CHILD_CHECK 1
 #endif
 #ifndef HOT
 #define HOT 0
@@ -226,7 +230,7 @@ inline receive_at_root(e, child, workers) {
     if
     :: e > copies[ROOT(e)].epoch -> start_afresh(ROOT(e), e, child, workers)
     :: e == copies[ROOT(e)].epoch && copies[ROOT(e)].state == OPEN &&
-         !(copies[ROOT(e)].arrived & (child)) ->
+         (!CHILD_CHECK || !(copies[ROOT(e)].arrived & (child))) ->
       add(ROOT(e), e, child, workers)
     :: else /* DUPLICATE or REPLAYED */
     fi;
