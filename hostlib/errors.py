@@ -362,6 +362,8 @@ class StaleIncarnationError(PushError):
 
 class PushWindowError(PushError):
     """The push is too far beyond the first one that is missing."""
+
+
 class HotRowError(HostlibError, ValueError):
     """A sketch or a lane layout is damaged, or the keys do not fit into it."""
 

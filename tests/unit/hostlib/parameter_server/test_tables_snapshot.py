@@ -115,7 +115,7 @@ def test_snapshot_and_the_log_behind_it_are_the_state(tmp_path: Path) -> None:
     owners = [Owner() for _ in range(NUM_WORKERS)]
     loop_calls = list(requests(40))
     with service(tmp_path, snapshot_bytes=1500) as live:
-        loop = live._loop  # noqa: SLF001 - requests come in its thread
+        loop = live._loop
 
         def enter() -> None:
             for worker, owner in enumerate(owners):
