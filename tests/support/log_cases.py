@@ -72,7 +72,7 @@ class FakeDisk:
         self.write_error: OSError | None = None
         self.write_room = 0
         """Bytes that are written before `write_error`."""
-        self.sync_errors: list[OSError | None] = []
+        self.sync_errors: list[Exception | None] = []
         """Results of the next fdatasyncs."""
         self.synced: dict[int, bytes] = {}
         """What a loss of power leaves of each file, by inode."""

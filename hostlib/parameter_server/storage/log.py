@@ -255,11 +255,14 @@ class WriteAheadLog:
                 pass
         except BaseException as error:  # such as one of a function of `events`
             with self._changed:
-                self._broken = (
-                    f"the writer of the log in {self.directory} has ended: {error!r}; start the"
-                    " server again"
-                )
+                self._broken = self._describe_end(error)
             raise
+
+    def _describe_end(self, error: BaseException) -> str:
+        return (
+            f"the writer of the log in {self.directory} has ended: {error!r}; start the server"
+            " again"
+        )
 
     def _write_group(self) -> bool:
         """Wait for records, write them and report them; return whether there may be more."""
@@ -273,6 +276,9 @@ class WriteAheadLog:
             return False
         except StorageError as error:
             self._finish(group, error)
+        except BaseException as error:  # such as MemoryError
+            self._break(group, LogBrokenError(self._describe_end(error)))
+            raise
         else:
             self._finish(group, None)
         return True

@@ -212,6 +212,23 @@ def test_a_function_that_raises_breaks_the_log(
     assert read_log(tmp_path / "log") == [(1, b"durable")]
 
 
+def test_a_writer_that_ends_reports_its_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    watch, disk = LogWatch(), FakeDisk()
+    with open_log(tmp_path / "log", watch, disk) as log:
+        disk.stop()
+        disk.sync_errors = [MemoryError()]
+        lsns = [log.append([b"lost"]) for _ in range(3)]
+        disk.go_on()
+        watch.wait_failed(lsns[-1])
+        assert [(first, last) for first, last, _ in watch.failed] == [(1, 3)]
+        assert isinstance(watch.failed[0][2], LogBrokenError)
+        with pytest.raises(LogBrokenError, match="MemoryError"):
+            log.append([b"more"])
+
+
 def test_a_full_disk_at_the_first_segment(tmp_path: Path) -> None:
     disk = FakeDisk()
     disk.write_error = os_error(errno.ENOSPC)
