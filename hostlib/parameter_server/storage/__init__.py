@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a parameter server keeps on disk: a log of pushes, and snapshots of its state."""
 
-from .applied_pushes import AppliedPushes
 from .log import LogEvents, LogOptions, WriteAheadLog
 from .server_storage import ServerStorage
 from .snapshot import SnapshotStore, StoredSnapshot
 
 __all__ = [
-    "AppliedPushes",
     "LogEvents",
     "LogOptions",
     "ServerStorage",

@@ -26,9 +26,9 @@ class ServerStorage:
     applies `records`; each row leaves out those up to the lsn that it carries. Then it takes
     pushes: it appends each to `log`, and applies and answers it when it is durable.
 
-    Two rules make the state exact. Rows and `AppliedPushes` change by durable records alone, in
-    the order of the log. The chunk that holds `AppliedPushes` is made at the lsn at which the
-    snapshot begins.
+    Two rules make the state exact. It changes by durable records alone, in the order of the log.
+    What has no lsn of its own, such as which pushes were applied, is in chunks that are made at the
+    lsn at which the snapshot begins.
 
     Raises LogLockedError, StorageDamagedError, DiskFullError and StorageError.
     """

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from log_cases import LogWatch
 from switchfold.hostlib.errors import LogLockedError, StorageDamagedError, StorageError
-from switchfold.hostlib.parameter_server.storage import AppliedPushes, LogOptions, ServerStorage
+from switchfold.hostlib.parameter_server.storage import LogOptions, ServerStorage
 
-PUSH = struct.Struct("<IQQIq")
+PUSH = struct.Struct("<IQIq")
+NAME = struct.Struct("<IQ")
 ROW = struct.Struct("<qQ")
 NUM_ROWS = 4
 OPTIONS = LogOptions(segment_bytes=400)
@@ -31,11 +32,11 @@ class SmallServer:
         self.watch = LogWatch()
         self.storage = ServerStorage(directory, self.watch.events, OPTIONS)
         self.rows = [(0, 0)] * NUM_ROWS
-        self.pushes = AppliedPushes()
+        self.pushes: set[tuple[int, ...]] = set()
         if self.storage.snapshot is not None:
             for name, payload in self.storage.snapshot.chunks():
                 if name == "pushes":
-                    self.pushes = AppliedPushes.from_bytes(payload)
+                    self.pushes = {*NAME.iter_unpack(payload)}
                 else:
                     value, lsn = ROW.unpack(payload)
                     self.rows[int(name)] = (value, lsn)
@@ -45,16 +46,17 @@ class SmallServer:
             self.num_replayed += 1
 
     def apply(self, lsn: int, record: bytes | memoryview) -> None:
-        worker, incarnation, sequence, row, change = PUSH.unpack(record)
-        assert self.pushes.add(worker, incarnation, sequence)
+        worker, sequence, row, change = PUSH.unpack(record)
+        assert (worker, sequence) not in self.pushes
+        self.pushes.add((worker, sequence))
         value, last_lsn = self.rows[row]
         if lsn > last_lsn:
             self.rows[row] = (value + change, lsn)
 
     def push(self, worker: int, sequence: int, row: int, change: int) -> None:
-        if self.pushes.is_applied(worker, 1, sequence):
+        if (worker, sequence) in self.pushes:
             return
-        record = PUSH.pack(worker, 1, sequence, row, change)
+        record = PUSH.pack(worker, sequence, row, change)
         lsn = self.storage.log.append([record])
         self.watch.wait_durable(lsn)
         self.apply(lsn, record)
@@ -63,7 +65,7 @@ class SmallServer:
         """Write a snapshot while pushes go on: one after each chunk."""
 
         def chunks() -> Iterator[tuple[str, bytes]]:
-            yield "pushes", self.pushes.to_bytes()
+            yield "pushes", b"".join(NAME.pack(*name) for name in self.pushes)
             for row in range(NUM_ROWS):
                 yield str(row), ROW.pack(*self.rows[row])
                 for push in between:
