@@ -109,7 +109,6 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
         c_void_p,
         POINTER(c_uint32),
     ),
-    "row_table_make": (c_int, c_void_p, c_void_p, c_uint32, POINTER(c_uint32)),
     "row_table_push": (
         c_int,
         c_void_p,

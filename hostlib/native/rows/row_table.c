@@ -92,17 +92,6 @@ row_status_t row_table_pull(row_table_t *table, const int64_t *keys, uint32_t co
   return status;
 }
 
-row_status_t row_table_make(row_table_t *table, const int64_t *keys, uint32_t count, uint32_t *position) {
-  key_batch_t batch;
-  if (!key_batch_open(&batch, keys, count)) return ROWS_NO_MEMORY;
-  pthread_mutex_lock(&table->lock);
-  uint32_t missing = key_batch_find(&batch, &table->index, sizeof(row_t));
-  row_status_t status = row_table_add(table, &batch, missing, position);
-  pthread_mutex_unlock(&table->lock);
-  key_batch_close(&batch);
-  return status;
-}
-
 static void apply(const row_table_t *table, const row_push_t *push, row_t *row, const float *gradient) {
   if (push->is_replay && row->lsn >= push->lsn) return;
   row->updates += row->updates != UINT32_MAX;

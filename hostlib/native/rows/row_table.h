@@ -47,9 +47,6 @@ uint64_t row_table_lsn(row_table_t *);
 row_status_t row_table_pull(row_table_t *, const int64_t *keys, uint32_t count, float *values, uint32_t *updates,
                             uint32_t *position);
 
-// Make the rows of those keys that have none.
-row_status_t row_table_make(row_table_t *, const int64_t *keys, uint32_t count, uint32_t *position);
-
 // What a push is in the log.
 typedef struct {
   uint64_t lsn;   // 0: it is not logged

@@ -129,13 +129,6 @@ class RowTable:
         self._check(status, keys, position.value)
         return PulledRows(values, updates)
 
-    def make(self, keys: Keys) -> None:
-        """Make the rows of keys that have none, so that a push finds room. Raises as `pull`."""
-        _check_keys(keys)
-        position = ctypes.c_uint32()
-        places = address(keys), keys.size, ctypes.byref(position)
-        self._check(library.row_table_make(self._handle, *places), keys, position.value)
-
     def push(self, keys: Keys, gradients: Values, *, lsn: int = 0) -> None:
         """Apply gradients of shape (number of keys, width); on any error, no value changes.
 

@@ -18,6 +18,7 @@ from ...errors import (
     ConfigurationError,
     ExchangeTimeoutError,
     HostlibError,
+    NonFiniteGradientError,
     PeerClosedError,
 )
 from ...peers.event_loop import EventLoop
@@ -28,7 +29,7 @@ from ..rows import PulledRows, partition
 from ..rows.optimisers import check_array
 from .definition import TableDefinition
 from .session import ShardSession
-from .state import KEY_BYTES, VALUE_BYTES, check_finite
+from .state import KEY_BYTES, VALUE_BYTES
 
 MAX_OPEN_BYTES: Final = 256 << 20
 """Gradients without a receipt; a push that would exceed them waits."""
@@ -138,7 +139,7 @@ class TableClient:
         """Send gradients to the servers of their keys; `SparseTable.push` says the rest."""
         check_array("keys", keys, np.int64, (keys.size,))
         check_array("gradients", gradients, np.float32, (keys.size, definition.width))
-        check_finite(definition.name, keys, gradients)
+        _check_finite(definition.name, keys, gradients)
         parts = _split(keys, gradients, self.num_shards)
         size = sum(payload.nbytes for _, payload, _ in parts)
         self._check_size(max((payload.nbytes for _, payload, _ in parts), default=0))
@@ -325,6 +326,19 @@ class _Gathering(Generic[_Result]):
         """Fail: nothing was sent."""
         if not self.future.done():
             self.future.set_exception(error)
+
+
+def _check_finite(name: str, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> None:
+    """Raise NonFiniteGradientError that names the first bad position and its key."""
+    is_finite = np.isfinite(gradients)
+    if not is_finite.all():
+        position = int(is_finite.all(axis=1).argmin())
+        raise NonFiniteGradientError(
+            f"gradients of key {keys[position]} of table {name!r}, at {position}: NaN or infinity;"
+            " nothing was applied. Clip or scale the gradients before they are pushed",
+            position,
+            int(keys[position]),
+        )
 
 
 def _split(

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from ...errors import (
     ConfigurationError,
-    NonFiniteGradientError,
     PeerMismatchError,
     PeerProtocolError,
     RowTableError,
@@ -93,8 +92,7 @@ class TableState:
             TableDefinition.unpack(bytes(payload))
         elif request.kind is FrameKind.PUSH:
             table, keys, gradients = self._batch(request, payload)
-            check_finite(table.definition.name, keys, gradients)
-            table.rows.make(keys)
+            table.rows.prepare(keys, gradients)
 
     def apply(
         self, request: Request, payload: memoryview, *, lsn: int = 0, is_replay: bool = False
@@ -220,19 +218,6 @@ class TableState:
                 refused = refused or error
         if refused is not None:
             raise refused
-
-
-def check_finite(name: str, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> None:
-    """Raise NonFiniteGradientError that names the first bad position and its key."""
-    is_finite = np.isfinite(gradients)
-    if not is_finite.all():
-        position = int(is_finite.all(axis=1).argmin())
-        raise NonFiniteGradientError(
-            f"gradients of key {keys[position]} of table {name!r}, at {position}: NaN or infinity;"
-            " nothing was applied. Clip or scale the gradients before they are pushed",
-            position,
-            int(keys[position]),
-        )
 
 
 def _apply(
