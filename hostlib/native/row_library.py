@@ -77,7 +77,12 @@ class RowTableOptionsStruct(ctypes.Structure):
 class RowPushStruct(ctypes.Structure):
     """`row_push_t` of row_table.h."""
 
-    _fields_ = (("lsn", c_uint64), ("is_replay", c_bool), ("is_check", c_bool))
+    _fields_ = (
+        ("lsn", c_uint64),
+        ("is_replay", c_bool),
+        ("is_start", c_bool),
+        ("is_check", c_bool),
+    )
 
 
 _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {

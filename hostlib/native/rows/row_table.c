@@ -92,8 +92,19 @@ row_status_t row_table_pull(row_table_t *table, const int64_t *keys, uint32_t co
   return status;
 }
 
+static void start(const row_table_t *table, const row_push_t *push, row_t *row, const float *values) {
+  if (row->is_started || row->updates) return;
+  row->is_started = 1;
+  if (push->lsn) row->lsn = push->lsn;
+  memcpy(row->numbers, values, 4 * (size_t)table->options.width);
+}
+
 static void apply(const row_table_t *table, const row_push_t *push, row_t *row, const float *gradient) {
   if (push->is_replay && row->lsn >= push->lsn) return;
+  if (push->is_start) {
+    start(table, push, row, gradient);
+    return;
+  }
   row->updates += row->updates != UINT32_MAX;
   if (push->lsn) row->lsn = push->lsn;
   const row_table_options_t *options = &table->options;

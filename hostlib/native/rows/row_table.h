@@ -51,6 +51,7 @@ row_status_t row_table_pull(row_table_t *, const int64_t *keys, uint32_t count, 
 typedef struct {
   uint64_t lsn;   // 0: it is not logged
   bool is_replay; // it comes from the log: rows that it, or a later one, was applied to stay as they are
+  bool is_start; // the gradients are first values, for those rows that have no others and no updates
   bool is_check;  // make the rows and apply nothing: the push can then fail without memory alone
 } row_push_t;
 

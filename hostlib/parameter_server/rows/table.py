@@ -17,6 +17,7 @@ from ...errors import (
     NonFiniteGradientError,
     RowFormatError,
     RowMemoryError,
+    RowShapeError,
     RowTableFullError,
 )
 from ...native.library import address, library
@@ -139,6 +140,20 @@ class RowTable:
         RowShapeError.
         """
         self._push(keys, gradients, RowPushStruct(lsn=_checked(lsn, 0)))
+
+    def start(self, keys: Keys, values: Values, *, lsn: int = 0, is_replay: bool = False) -> None:
+        """Give rows their first values, of shape (number of keys, width).
+
+        A row that has been started or pushed to before keeps what it has. Keys must not repeat.
+        Raises as `push` does.
+        """
+        if np.unique(keys).size != keys.size:
+            raise RowShapeError("keys repeat; give each row its first values once")
+        self._push(
+            keys,
+            values,
+            RowPushStruct(lsn=_checked(lsn, int(is_replay)), is_replay=is_replay, is_start=True),
+        )
 
     def prepare(self, keys: Keys, gradients: Values) -> None:
         """Raise what a push of this would raise, and make its rows, but apply nothing.

@@ -20,6 +20,7 @@ from ...errors import (
     HostlibError,
     NonFiniteGradientError,
     PeerClosedError,
+    RowShapeError,
 )
 from ...peers.event_loop import EventLoop
 from ...peers.frames import MAX_BATCH_BYTES, FrameKind, Greeting, Purpose
@@ -130,13 +131,14 @@ class TableClient:
     ) -> None:
         self.close()
 
-    def push(
+    def send(
         self,
+        kind: FrameKind,
         definition: TableDefinition,
         keys: NDArray[np.int64],
         gradients: NDArray[np.float32],
     ) -> Future[None]:
-        """Send gradients to the servers of their keys; `SparseTable.push` says the rest."""
+        """Send a PUSH or START to the servers of the keys; `SparseTable` says the rest."""
         check_array("keys", keys, np.int64, (keys.size,))
         check_array("gradients", gradients, np.float32, (keys.size, definition.width))
         _check_finite(definition.name, keys, gradients)
@@ -150,7 +152,7 @@ class TableClient:
         def send() -> None:
             for shard, payload, num_keys in parts:
                 self._sessions[shard].change(
-                    FrameKind.PUSH,
+                    kind,
                     payload,
                     gathering.take,
                     table=definition.number,
@@ -278,7 +280,16 @@ class SparseTable:
         ServerLostError (unknown). Raises NonFiniteGradientError, RowShapeError, ConfigurationError,
         ExchangeTimeoutError and PeerClosedError.
         """
-        return self._client.push(self.definition, keys, gradients)
+        return self._client.send(FrameKind.PUSH, self.definition, keys, gradients)
+
+    def start(self, keys: NDArray[np.int64], values: NDArray[np.float32]) -> Future[None]:
+        """Give rows their first values, unless they have been started or pushed to before.
+
+        Keys must not repeat. Raises RowShapeError, and as `push` does.
+        """
+        if np.unique(keys).size != keys.size:
+            raise RowShapeError("keys repeat; give each row its first values once")
+        return self._client.send(FrameKind.START, self.definition, keys, values)
 
     def pull(self, keys: NDArray[np.int64]) -> Future[PulledRows]:
         """Ask for the rows of keys, in the keys' order; they hold this worker's earlier pushes.

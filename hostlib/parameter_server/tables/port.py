@@ -26,12 +26,11 @@ from ...peers.heartbeat import Heartbeat
 from ...peers.inbound import REFUSED_S
 from ..rows import PulledRows
 from .denial import describe
-from .request import Request
+from .request import CHANGES, Request
 from .service import TableService
 from .state import KEY_BYTES
 
-_CHANGES: Final = frozenset((FrameKind.DEFINE, FrameKind.PUSH, FrameKind.ADVANCE))
-_KINDS: Final = _CHANGES | {FrameKind.ENTER, FrameKind.PULL, FrameKind.HEARTBEAT}
+_KINDS: Final = CHANGES | {FrameKind.PULL, FrameKind.HEARTBEAT}
 
 
 @final
@@ -59,7 +58,7 @@ class TablePort:
         """Return room for a payload, None while the log takes nothing."""
         if frame.kind not in _KINDS:
             raise PeerProtocolError(f"{frame.kind.name} frame at the tables of a parameter server")
-        if frame.kind in _CHANGES and not self._service.has_room:
+        if frame.kind in CHANGES and not self._service.has_room:
             self._is_paused = True
             return None
         return memoryview(bytearray(frame.payload_bytes))

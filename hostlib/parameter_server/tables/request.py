@@ -12,7 +12,9 @@ from ...peers.frames import FrameKind
 
 _HEADER = struct.Struct("<BxxxIQQII")
 HEADER_BYTES = _HEADER.size
-CHANGES = frozenset((FrameKind.ENTER, FrameKind.DEFINE, FrameKind.PUSH, FrameKind.ADVANCE))
+CHANGES = frozenset(
+    (FrameKind.ENTER, FrameKind.DEFINE, FrameKind.START, FrameKind.PUSH, FrameKind.ADVANCE)
+)
 
 
 class Request(NamedTuple):

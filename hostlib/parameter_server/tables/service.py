@@ -286,6 +286,13 @@ class TableService:
         except HostlibError as error:
             self._deny(logged.request, error)
             return
+        except Exception as error:  # a defect: the worker must not take the request for done
+            _logger.exception("applying %s failed", logged.request)
+            text = (
+                f"applying request {logged.request.number} failed: {error!r}; see the server's log"
+            )
+            self._deny(logged.request, PeerProtocolError(text))
+            return
         client = self._client_of(logged.request)
         if client is not None:
             client.on_applied(logged.request)

@@ -90,7 +90,7 @@ class TableState:
         """
         if request.kind is FrameKind.DEFINE:
             TableDefinition.unpack(bytes(payload))
-        elif request.kind is FrameKind.PUSH:
+        elif request.kind in (FrameKind.START, FrameKind.PUSH):
             table, keys, gradients = self._batch(request, payload)
             table.rows.prepare(keys, gradients)
 
@@ -112,6 +112,9 @@ class TableState:
         match request.kind:
             case FrameKind.DEFINE:
                 self._define(TableDefinition.unpack(bytes(payload)))
+            case FrameKind.START:
+                table, keys, values = self._batch(request, payload)
+                table.rows.start(keys, values, lsn=lsn, is_replay=is_replay)
             case FrameKind.PUSH:
                 self._push(request, payload, lsn, is_replay)
             case _:
