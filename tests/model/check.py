@@ -20,8 +20,8 @@ HOT_VALUES = "hot_row_values.pml"
 TIMEOUT_S = 240
 MAX_DEPTH = 100_000
 """Steps; a search that needs more counts as incomplete."""
-TABLE_LOG2 = 21
-"""Of the checker's hash table, for up to a million states."""
+TABLE_LOG2 = 22
+"""Of the checker's hash table, for up to a few million states."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,8 @@ class Variant:
     model: str = ONE_SWITCH
     has_error: bool = False
     """Whether the checker must find an error."""
+    is_long: bool = False
+    """Whether the search takes so long that the tests leave it out."""
 
     @property
     def is_about_progress(self) -> bool:
@@ -341,7 +343,7 @@ VARIANTS = [
         "switches send any sums at any time, the server crashes at any time and forgets rounds",
         ANY_TREE=1,
         CRASHES=1,
-        OVERFLOWS=1,
+        REFUSES_ANY=1,
     ),
     _hot_row(
         "any tree, three workers",
@@ -351,7 +353,28 @@ VARIANTS = [
         ROUNDS=2,
         ANY_TREE=1,
         CRASHES=1,
-        OVERFLOWS=1,
+        REFUSES_ANY=1,
+    ),
+    Variant(
+        name="hot row: restarted switch and crashing server",
+        shows="both at any time, and a server that forgets rounds",
+        defines={"ROUNDS": 2, "RESTARTS": 1, "CRASHES": 1},
+        model=HOT_ROW,
+        is_long=True,
+    ),
+    Variant(
+        name="hot row: any tree, three workers, three rounds",
+        shows="pushes in other rounds as well",
+        defines={
+            "NUM_WORKERS": 3,
+            "PUSHES": 1,
+            "ROUNDS": 3,
+            "ANY_TREE": 1,
+            "CRASHES": 1,
+            "REFUSES_ANY": 1,
+        },
+        model=HOT_ROW,
+        is_long=True,
     ),
     _hot_row(
         "progress by the switch",

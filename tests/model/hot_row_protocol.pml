@@ -17,7 +17,7 @@
  *   CRASHES=1   the server crashes at any time (with LIVENESS: once).
  *   RESTARTS=1  the switch loses its registers at any time, also without a new generation.
  *   EPOCHS=n, GENERATIONS=n  entries of the row one after the other, and views of the job.
- *   OVERFLOWS=1  any sum may have OVERFLOW.
+ *   REFUSES_ANY=1  the server refuses the sums of any round at any time, as it does after OVERFLOW.
  *   FORGETS=0   the server forgets no rounds: the fewer states.
  *   ANY_TREE=1  instead of the switch: the sum of any workers' pushes of one round may reach the server at any time. This
  *               stands for trees of any depth, whose switches lose their registers at any time.
@@ -58,8 +58,8 @@
 #ifndef RESTARTS
 #define RESTARTS 0
 #endif
-#ifndef OVERFLOWS
-#define OVERFLOWS 0
+#ifndef REFUSES_ANY
+#define REFUSES_ANY 0
 #endif
 #ifndef FORGETS
 #define FORGETS 1
@@ -175,7 +175,7 @@ inline apply_sum(t, summed) {
   fi
 }
 
-/* A sum with OVERFLOW arrives. */
+/* The server will take no sum of this round. */
 #define MAY_DECIDE(t) (!IS_DECIDED(memory, t))
 inline refuse(t) {
   memory.decided = memory.decided | BIT(t)
@@ -328,7 +328,7 @@ inline close(c) {
 /* A worker leaves no round out that might not be over. */
 #define MAY_LEAVE_OUT(w) \
   (least[w] <= TIMES && HAS_ROUNDS(w) && \
-    (IS_USED(least[w]) || GENERATION(least[w]) < generation))
+    (IS_USED(least[w]) || IS_DECIDED(SAID, least[w]) || GENERATION(least[w]) < generation))
 #define IS_UNSETTLED(w, p) (name_of[PUSH(w, p)] != 0 && !IS_SETTLED(w, p))
 #define MAY_PUSH(w) (pushed[w] < PUSHES && MAY_USE(least[w]))
 
@@ -471,14 +471,21 @@ init {
        if
 #if ANY_TREE
        :: HAVE_PUSHED(t, b) -> d_step { apply_sum(t, b) }
-       :: OVERFLOWS && HAVE_PUSHED(t, b) && MAY_DECIDE(t) -> d_step { refuse(t) }
 #else
        :: sums[t] & BIT(b) -> d_step { apply_sum(t, b) }
-       :: OVERFLOWS && (sums[t] & BIT(b)) && MAY_DECIDE(t) -> d_step { refuse(t) }
 #endif
        :: else
        fi;
        t = 0; b = 0 }
+#if REFUSES_ANY
+  :: atomic {
+       select(t : 1 .. TIMES);
+       if
+       :: MAY_DECIDE(t) -> refuse(t)
+       :: else
+       fi;
+       t = 0 }
+#endif
 #if FORGETS
   :: d_step { MAY_FORGET -> forget() }
 #endif
