@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import Future
-from typing import Final, final
+from typing import Any, Final, cast, final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ..parameter_server.tables import TableClient, TableDefinition
 from .errors import CollectiveInputError
@@ -48,20 +50,18 @@ class TableEmbedding(torch.nn.Module):
             raise CollectiveInputError(
                 f"keys of {keys.dtype} for table {self.definition.name!r}; give torch.int64"
             )
-        unique, places = torch.unique(keys.detach().reshape(-1), return_inverse=True)
-        own = unique.cpu().contiguous().numpy()
-        pulled = self._table.pull(own).result()
-        rows = torch.from_numpy(pulled.values).to(keys.device)
+        own, places = np.unique(_values_of(keys), return_inverse=True)
+        rows = _tensor_of(self._table.pull(own).result().values, keys.device)
         if torch.is_grad_enabled():
             rows.requires_grad_()
 
             def push(leaf: torch.Tensor) -> None:
                 assert leaf.grad is not None
-                gradients = leaf.grad.detach().cpu().contiguous().numpy()
-                self._note(self._table.push(own, gradients))
+                self._note(self._table.push(own, _values_of(leaf.grad)))
 
-            rows.register_post_accumulate_grad_hook(push)
-        return rows[places].reshape(*keys.shape, self.definition.width)
+            cast("Any", rows).register_post_accumulate_grad_hook(push)
+        found = rows[_tensor_of(places.reshape(-1), keys.device)]
+        return found.reshape(*keys.shape, self.definition.width)
 
     def advance(self) -> None:
         """End this worker's iteration: wait for the receipts of its pushes, and raise their errors.
@@ -82,3 +82,11 @@ class TableEmbedding(torch.nn.Module):
     def _settle(self, most: int) -> None:
         while len(self._pushes) > most or (self._pushes and self._pushes[0].done()):
             self._pushes.popleft().result()
+
+
+def _values_of(tensor: torch.Tensor) -> NDArray[Any]:
+    return cast("Any", tensor.detach().cpu().contiguous()).numpy()
+
+
+def _tensor_of(array: NDArray[Any], device: torch.device) -> torch.Tensor:
+    return cast("Any", torch).from_numpy(array).to(device)

@@ -121,7 +121,12 @@ def restore(state: TableState, chunks: Iterable[Chunk]) -> None:
 
 def _restore_state(state: TableState, described: dict[str, Any]) -> None:
     workers = [
-        WorkerState(**{**worker, "replaced": tuple(worker["replaced"])})
+        WorkerState(
+            incarnation=int(worker["incarnation"]),
+            replaced=tuple(int(one) for one in worker["replaced"]),
+            number=int(worker["number"]),
+            clock=int(worker["clock"]),
+        )
         for worker in described["workers"]
     ]
     if len(workers) != len(state.workers):
