@@ -55,7 +55,7 @@ class TableDefinition:
     added up in the order of the workers, and applied as one when all workers have ended it.
     """
     is_mean: bool = False
-    """Synchronous tables: apply the sum of an iteration divided by the number of workers."""
+    """Synchronous tables: divide gradients by the number of workers before they are added up."""
 
     def __post_init__(self) -> None:
         is_named = 1 <= len(self.name) <= MAX_NAME_CHARACTERS and self.name.isprintable()

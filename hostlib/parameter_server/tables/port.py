@@ -56,10 +56,10 @@ class TablePort:
     # The connection calls the methods below.
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
-        """Return room for a payload, None while the log takes nothing."""
+        """Return room for a payload, None while the service takes nothing."""
         if frame.kind not in _KINDS:
             raise PeerProtocolError(f"{frame.kind.name} frame at the tables of a parameter server")
-        if frame.kind in _CHANGES and not self._service.has_room:
+        if not self._service.takes(frame.kind):
             self._is_paused = True
             return None
         return memoryview(bytearray(frame.payload_bytes))
@@ -101,7 +101,8 @@ class TablePort:
         if len(payload) != KEY_BYTES * asked.num_keys:
             raise PeerProtocolError(f"{len(payload)} bytes of {asked.num_keys} keys")
         keys = np.frombuffer(payload, np.int64)
-        self._service.pull(self, self._worker_id, asked.number, asked.table, keys)
+        origin = (self._worker_id, asked.number, asked.clock)
+        self._service.pull(self, origin, asked.table, keys)
 
     # The service calls the methods below.
 
@@ -119,7 +120,8 @@ class TablePort:
         for number, error in service.denials(worker_id):
             self.on_denied(number, error, is_pull=False)
         accepted, num_open = service.accepted(worker_id), service.num_open(worker_id)
-        self._send(EnteredFrame(accepted, num_open, service.state.workers[worker_id].clock))
+        clock = service.state.workers[worker_id].clock
+        self._send(EnteredFrame(accepted, num_open, clock, service.identity))
 
     def _send_receipt(self) -> None:
         if self._receipt:
@@ -150,6 +152,10 @@ class TablePort:
         self._send(Frame(FrameKind.REFUSED, payload_bytes=len(text)), text)
         # Closing with unread bytes would reset the connection, and the reason might get lost.
         self._loop.call_later(REFUSED_S, lambda: self.connection.close(error))
+
+    def drop(self) -> None:
+        """Close this connection: the same process has another one."""
+        self.connection.close()
 
     def _send(self, frame: Packable, payload: memoryview | None = None) -> None:
         self.connection.send(frame, payload)
