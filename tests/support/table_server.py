@@ -46,6 +46,9 @@ class ServerProcess:
         """Start another process with the same log and port."""
         self.__init__(self._log, self._num_workers, self.port)
 
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
     def lift_limit(self) -> None:
         """Give the disk space again."""
         process = self._process

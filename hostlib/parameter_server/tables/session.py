@@ -112,8 +112,8 @@ class ShardSession:
         if self._has_entered:
             done(None)
             return
-        self._entered.append(done)
         self._begin()
+        self._entered.append(done)
 
     def change(
         self, kind: FrameKind, payload: memoryview, done: Done, *, table: int = 0, num_keys: int = 0
@@ -123,15 +123,16 @@ class ShardSession:
             self.num_ahead -= kind is FrameKind.ADVANCE
             done(None)
             return
+        self._begin()
         self.clock += kind is FrameKind.ADVANCE
         frame = TableFrame(kind, len(payload), next(self._change_numbers), table, num_keys)
         change = self._changes[frame.number] = _Change(frame, payload, done)
         if self._has_entered:
             self._send(change)
-        self._begin()
 
     def pull(self, table: int, keys: NDArray[np.int64], width: int, done: DonePull) -> None:
         """Ask for the rows of keys; the keys must stay as they are until `done`."""
+        self._begin()
         payload = keys.data.cast("B") if keys.size else memoryview(b"")
         number = next(self._pull_numbers)
         clock = self.clock - self.num_ahead
@@ -139,19 +140,20 @@ class ShardSession:
         pull = self._pulls[number] = _Pull(frame, payload, width, done)
         if self._has_entered:
             self._send(pull)
-        self._begin()
 
     def close(self, error: PeerError) -> None:
         """Close for good; what is open fails with this error."""
         self._end(error)
 
     def _begin(self) -> None:
+        """Dial, and look for silence, for something that is about to be open."""
         if self._link is None:
             self._link = DialledLink(
                 self._loop, self._call, self, unreachable_s=self._unreachable_s
             )
-        if self._silence is None:
+        if not self._is_open:
             self._heard_s = time.monotonic()
+        if self._silence is None:
             self._silence = self._loop.call_later(self._timeout_s, self._look)
 
     @property

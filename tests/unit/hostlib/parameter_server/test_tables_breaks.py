@@ -4,23 +4,38 @@
 
 from __future__ import annotations
 
+import errno
 import random
+import signal
 import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import table_worker
 from cutting_proxy import CuttingProxy
+from log_cases import FakeDisk
 from loopback import LOOPBACK
-from switchfold.hostlib.errors import DiskFullError, PeerRefusedError
+from switchfold.hostlib.errors import (
+    DiskFullError,
+    HostlibError,
+    PeerRefusedError,
+    ServerLostError,
+    ServerRestartedError,
+)
+from switchfold.hostlib.parameter_server.storage import WriteAheadLog
 from switchfold.hostlib.parameter_server.tables import SparseTable, TableDefinition
+from switchfold.hostlib.parameter_server.tables.session import ShardSession
+from switchfold.hostlib.peers.event_loop import Timer
+from switchfold.hostlib.peers.frames import Frame, FrameKind, Greeting, Purpose
+from switchfold.hostlib.peers.handshake import PeerCall
 from table_cluster import (
     WAIT_S,
     DenseSums,
@@ -249,3 +264,136 @@ def test_a_worker_cannot_enter_while_the_disk_is_full(tmp_path: Path) -> None:
             own.push(keys_of(1), floats_of([1, 1])).result(WAIT_S)
             found = own.pull(keys_of(1)).result(WAIT_S).values
         assert found.tolist() == [[num_pushes + 1] * 2]
+
+
+def test_a_server_that_lost_its_tables_is_of_no_use_any_more() -> None:
+    """Without a log, a restart loses them: no push succeeds silently, and none waits for ever."""
+    with TableCluster(1, 2) as cluster:
+        client = cluster.client(0)
+        table = client.define(DEFINITION)
+        keys, ones = np.arange(50), np.ones((50, 2), np.float32)
+        table.push(keys, ones).result(WAIT_S)
+        cluster.restart(1)
+        for future in (table.push(keys, ones), table.pull(keys), client.advance()):
+            with pytest.raises(
+                ServerRestartedError, match="server 1 was restarted without its tables"
+            ):
+                future.result(WAIT_S)
+        with pytest.raises(ServerRestartedError, match="restart the servers and all workers"):
+            client.define(DEFINITION)
+
+
+def test_a_server_that_stands_still_is_given_up(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "log", 1) as server:
+        with open_client([server.address], 0) as client:
+            table = client.define(DEFINITION)
+            keys, ones = np.arange(50), np.ones((50, 2), np.float32)
+            table.push(keys, ones).result(WAIT_S)
+            session = client._sessions[0]
+
+            def set_timeout() -> None:
+                session._timeout_s = 0.5
+                assert session._silence is not None
+                session._silence.cancel()
+                session._silence = None
+
+            server.signal(signal.SIGSTOP)
+            client._loop.run(set_timeout)
+            for future in (table.push(keys, ones), table.pull(keys)):
+                with pytest.raises(ServerLostError, match=r"is connected, but .* in 0\.5 s\. Is"):
+                    future.result(WAIT_S)
+            server.signal(signal.SIGCONT)
+        with open_client([server.address], 0) as client:
+            table = client.define(DEFINITION)
+            table.push(keys, ones).result(WAIT_S)
+            values = table.pull(keys).result(WAIT_S).values
+            assert (values == values[0, 0]).all()
+            assert values[0, 0] in (2, 3)  # whether the lost push counts is unknown
+
+
+class StillLoop:
+    """A loop whose clock a test moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 1000.0
+        self.timers: list[Timer] = []
+        monkeypatch.setattr(
+            "switchfold.hostlib.parameter_server.tables.session.time.monotonic",
+            lambda: self.now_s,
+        )
+
+    def call_later(self, delay_s: float, call: Callable[[], None]) -> Timer:
+        self.timers.append(Timer(self.now_s + delay_s, call))
+        return self.timers[-1]
+
+    def go_to(self, now_s: float) -> None:
+        self.now_s = now_s
+        for timer in [timer for timer in self.timers if timer.when_s <= now_s]:
+            self.timers.remove(timer)
+            if timer.call is not None:
+                timer.call()
+
+
+class StillLink:
+    """A connection that is open, and on which nothing comes."""
+
+    is_up = True
+
+    def send(self, frame: object, payload: object) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def test_silence_begins_with_the_first_request_that_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop: Any = StillLoop(monkeypatch)
+    call = PeerCall(
+        address=(LOOPBACK, 1),
+        source=LOOPBACK,
+        greeting=Greeting(1, 1, 0, 0, Purpose.TABLES),
+        token="",
+    )
+    session = ShardSession(loop, call, 1, unreachable_s=5.0, timeout_s=10.0)
+    session._link = cast("Any", StillLink())
+    session.on_frame(Frame(FrameKind.ENTERED), memoryview(b""))
+    answers: list[HostlibError | None] = []
+    session.change(FrameKind.ADVANCE, memoryview(b""), answers.append)
+    loop.go_to(1001.0)
+    session.on_frame(Frame(FrameKind.RECEIPT, 0, (1, 0, 0, 0, 0, 0, 0)), memoryview(b""))
+    assert answers == [None]
+    loop.go_to(1009.0)
+    session.change(FrameKind.ADVANCE, memoryview(b""), answers.append)
+    loop.go_to(1018.0)
+    session.change(FrameKind.ADVANCE, memoryview(b""), answers.append)
+    assert answers == [None]
+    loop.go_to(1020.0)
+    assert [type(answer) for answer in answers] == [type(None), ServerLostError, ServerLostError]
+
+
+def test_advance_is_asked_again_where_it_was_denied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disks = [FakeDisk(), FakeDisk()]
+    calls = iter(disks)
+    monkeypatch.setattr(
+        "switchfold.hostlib.parameter_server.tables.service.WriteAheadLog",
+        lambda *arguments: WriteAheadLog(*arguments, calls=next(calls)),
+    )
+    definition = TableDefinition(name="w", width=1, staleness=0)
+    with TableCluster(1, 2, tmp_path) as cluster:
+        client = cluster.client(0)
+        table = client.define(definition)
+        keys, ones = np.arange(50), np.ones((50, 1), np.float32)
+        table.push(keys, ones).result(WAIT_S)
+        disks[1].write_error = OSError(errno.ENOSPC, "No space left on device")
+        for _ in range(2):
+            with pytest.raises(DiskFullError, match=r"server 1: .* No space left"):
+                client.advance().result(WAIT_S)
+        disks[1].write_error = None
+        client.advance().result(WAIT_S)
+        clocks = [server.tables.state.workers[0].clock for server in cluster.servers]
+        assert clocks == [1, 1]
+        assert (table.pull(keys).result(WAIT_S).values == 1).all()
