@@ -60,13 +60,6 @@ class ParameterClient:
         *,
         local_server: ParameterServer | None = None,
     ) -> None:
-        if not 0 <= options.worker_id < 1 << 15:
-            raise ConfigurationError(f"worker {options.worker_id}; give its id from 0")
-        if not (options.timeout_s > 0 and options.reconnect_s > 0):
-            raise ConfigurationError(
-                f"timeout {options.timeout_s} s, reconnect {options.reconnect_s} s; give positive"
-                " times"
-            )
         local_shard = None if local_server is None else local_server.options.shard
         if local_shard is not None and local_shard >= len(servers):
             raise ConfigurationError(f"local shard {local_shard} of {len(servers)} servers")

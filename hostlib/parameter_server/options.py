@@ -86,3 +86,11 @@ class ClientOptions:
     """Limit for an answer; longer than the servers' timeout, whose errors name workers."""
     reconnect_s: float = 20.0
     """Limit for a connection to a server, at first and after a break."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.worker_id < 1 << 15:
+            raise ConfigurationError(f"worker {self.worker_id}; give its id from 0")
+        if not (self.timeout_s > 0 and self.reconnect_s > 0):
+            raise ConfigurationError(
+                f"timeout {self.timeout_s} s, reconnect {self.reconnect_s} s; give positive times"
+            )

@@ -29,11 +29,13 @@ from ..options import GENERATION, ClientOptions
 from ..rows import PulledRows, partition
 from ..rows.optimisers import check_array
 from .definition import TableDefinition
+from .request import MAX_OPEN_REQUESTS
 from .session import ShardSession
 from .state import KEY_BYTES, VALUE_BYTES
 
 MAX_OPEN_BYTES: Final = 256 << 20
 """Gradients without a receipt; a push that would exceed them waits."""
+_CLOSED: Final = "the table client is closed; make a new one"
 _Result = TypeVar("_Result")
 
 
@@ -51,6 +53,7 @@ class TableClient:
         self.options = options
         self._incarnation = secrets.randbits(64) | 1
         self._open_bytes = 0
+        self._num_open = 0
         self._changed = threading.Condition()
         self._is_closed = False
         self._loop = EventLoop("switchfold-tables")
@@ -67,6 +70,7 @@ class TableClient:
                 ),
                 self._incarnation,
                 unreachable_s=options.reconnect_s,
+                timeout_s=options.timeout_s,
             )
             for shard, address in enumerate(servers)
         ]
@@ -75,20 +79,20 @@ class TableClient:
         except BaseException:
             self.close()
             raise
+        self.clock = min(session.clock for session in self._sessions)
+        """How many iterations this worker, in all its processes, had ended at its start.
+
+        If a process ends in `advance`, some servers may know of one more than others: this is the
+        smallest number. What a new process pushes of such an iteration is sent only to the servers
+        at which it had not ended.
+        """
+        for session in self._sessions:
+            session.num_ahead = session.clock - self.clock
 
     @property
     def num_shards(self) -> int:
         """Number of servers."""
         return len(self._sessions)
-
-    @property
-    def clock(self) -> int:
-        """How many iterations this worker, in all its processes, had ended at its start.
-
-        After a crash in `advance`, some servers may know of one more than others: this is the
-        smallest number.
-        """
-        return min(session.clock for session in self._sessions)
 
     def define(self, definition: TableDefinition) -> SparseTable:
         """Define a table, or check that it was defined alike; wait for all servers.
@@ -97,7 +101,12 @@ class TableClient:
         """
         payload = memoryview(definition.pack())
         gathering = _Gathering[None](self.num_shards, lambda: None)
-        self._loop.post(lambda: self._change_all(FrameKind.DEFINE, payload, gathering))
+
+        def define() -> None:
+            for session in self._sessions:
+                session.change(FrameKind.DEFINE, payload, gathering.take)
+
+        self._post(define)
         self._wait(gathering.future, f"definition of table {definition.name!r}")
         return SparseTable(self, definition)
 
@@ -105,10 +114,27 @@ class TableClient:
         """End this worker's iteration: all its pushes of it have been made.
 
         Done when all servers know it. Workers that pull from a table with a staleness wait for it.
+
+        The future's errors are those of `SparseTable.push`. After a StorageError or a
+        ServerLostError, call it again, before further pushes: it then asks those servers alone that
+        have not ended the iteration. RowTableError: the iteration has ended, but the sums of some
+        table were refused; only the last worker to end it learns of that.
+
+        Waits, and raises, as `SparseTable.push` does.
         """
+        self._reserve(0)
         gathering = _Gathering[None](self.num_shards, lambda: None)
-        nothing = memoryview(b"")
-        self._loop.post(lambda: self._change_all(FrameKind.ADVANCE, nothing, gathering))
+        gathering.future.add_done_callback(lambda _: self._release(0))
+
+        def advance() -> None:
+            clocks = [session.clock - session.num_ahead for session in self._sessions]
+            for session, clock in zip(self._sessions, clocks, strict=True):
+                if clock == min(clocks):
+                    session.change(FrameKind.ADVANCE, memoryview(b""), gathering.take)
+                else:
+                    gathering.take(None)
+
+        self._post_or_fail(advance, gathering)
         return gathering.future
 
     def close(self) -> None:
@@ -165,8 +191,8 @@ class TableClient:
     def pull(self, definition: TableDefinition, keys: NDArray[np.int64]) -> Future[PulledRows]:
         """Ask the servers for the rows of keys; `SparseTable.pull` says the rest."""
         check_array("keys", keys, np.int64, (keys.size,))
-        self._check_size(keys.size * VALUE_BYTES * (definition.width + 1))
         found = partition(keys, self.num_shards)
+        self._check_size(int(found.counts.max()) * VALUE_BYTES * (definition.width + 1))
         values = np.empty((keys.size, definition.width), np.float32)
         updates = np.empty(keys.size, np.uint32)
         shards = np.flatnonzero(found.counts).tolist()
@@ -200,14 +226,8 @@ class TableClient:
             for session in self._sessions:
                 session.enter(gathering.take)
 
-        self._loop.post(enter)
+        self._post(enter)
         self._wait(gathering.future, "the first connection")
-
-    def _change_all(
-        self, kind: FrameKind, payload: memoryview, gathering: _Gathering[None]
-    ) -> None:
-        for session in self._sessions:
-            session.change(kind, payload, gathering.take)
 
     def _wait(self, future: Future[None], what: str) -> None:
         try:
@@ -224,40 +244,51 @@ class TableClient:
     def _check_size(self, num_bytes: int) -> None:
         if num_bytes > MAX_BATCH_BYTES:
             raise ConfigurationError(
-                f"a batch of {num_bytes} bytes; give at most {MAX_BATCH_BYTES} to one server: use"
-                " several calls"
+                f"a batch of {num_bytes} bytes to or from one server; the limit is"
+                f" {MAX_BATCH_BYTES}: use several calls"
             )
 
     def _reserve(self, size: int) -> None:
         def has_room() -> bool:
+            if self._num_open == MAX_OPEN_REQUESTS:
+                return self._is_closed
             return self._is_closed or self._open_bytes + size <= max(size, MAX_OPEN_BYTES)
 
         with self._changed:
             if not self._changed.wait_for(has_room, self.options.timeout_s):
                 raise ExchangeTimeoutError(
-                    f"{self._open_bytes} bytes of gradients have had no receipt for"
-                    f" {self.options.timeout_s:g} s, and {size} more would exceed the limit of"
-                    f" {MAX_OPEN_BYTES}; are the servers' disks too slow?",
+                    f"{self._num_open} requests with {self._open_bytes} bytes of gradients have"
+                    f" had no receipt for {self.options.timeout_s:g} s; one more with {size} would"
+                    f" exceed the limits of {MAX_OPEN_REQUESTS} and {MAX_OPEN_BYTES}. Are the"
+                    " servers' disks too slow?",
                     [],
                 )
             if self._is_closed:
-                raise PeerClosedError("the table client is closed")
+                raise PeerClosedError(_CLOSED)
             self._open_bytes += size
+            self._num_open += 1
 
     def _release(self, size: int) -> None:
         with self._changed:
             self._open_bytes -= size
+            self._num_open -= 1
             self._changed.notify_all()
 
     def _post_or_fail(self, call: Callable[[], None], gathering: _Gathering[_Result]) -> None:
         try:
-            self._loop.post(call)
+            self._post(call)
         except PeerClosedError as error:
             gathering.fail(error)
 
+    def _post(self, call: Callable[[], None]) -> None:
+        try:
+            self._loop.post(call)
+        except PeerClosedError as error:
+            raise PeerClosedError(_CLOSED) from error
+
     def _end(self) -> None:
         for session in self._sessions:
-            session.close(PeerClosedError("the table client is closed"))
+            session.close(PeerClosedError(_CLOSED))
 
 
 @final
@@ -277,8 +308,10 @@ class SparseTable:
 
         Waits while too many gradients have no receipt. The future's errors: RowTableFullError,
         DiskFullError and other StorageErrors (nothing of this server's part has an effect),
-        ServerLostError (unknown). Raises NonFiniteGradientError, RowShapeError, ConfigurationError,
-        ExchangeTimeoutError and PeerClosedError.
+        ServerLostError and LogBrokenError (unknown), ServerRestartedError (the server lost its
+        tables), PeerRefusedError (a newer process has this worker's id). Raises
+        NonFiniteGradientError, RowShapeError, ConfigurationError, ExchangeTimeoutError and
+        PeerClosedError.
         """
         return self._client.send(FrameKind.PUSH, self.definition, keys, gradients)
 

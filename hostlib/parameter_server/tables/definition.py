@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self, final
 
 from ...errors import ConfigurationError, PeerProtocolError
+from ...native.row_library import MOST_ROWS, MOST_WIDTH
 from ..rows import (
     Adagrad,
     Adam,
@@ -55,15 +56,22 @@ class TableDefinition:
     added up in the order of the workers, and applied as one when all workers have ended it.
     """
     is_mean: bool = False
-    """Synchronous tables: apply the sum of an iteration divided by the number of workers."""
+    """Synchronous tables: divide gradients by the number of workers before they are added up."""
 
     def __post_init__(self) -> None:
-        is_named = 1 <= len(self.name) <= MAX_NAME_CHARACTERS and self.name.isprintable()
-        if not is_named or self.width < 1 or self.max_rows < 1:
+        if not (1 <= len(self.name) <= MAX_NAME_CHARACTERS and self.name.isprintable()):
             raise ConfigurationError(
-                f"table {self.name[:80]!r} of at most {self.max_rows} rows of {self.width} values;"
-                f" give a printable name of up to {MAX_NAME_CHARACTERS} characters, and positive"
-                " numbers"
+                f"table {self.name[:80]!r}; give a printable name of up to {MAX_NAME_CHARACTERS}"
+                " characters"
+            )
+        if not (1 <= self.width <= MOST_WIDTH and 1 <= self.max_rows <= MOST_ROWS):
+            raise ConfigurationError(
+                f"table {self.name!r} of at most {self.max_rows} rows of {self.width} values; give"
+                f" 1 to {MOST_ROWS} rows and 1 to {MOST_WIDTH} values"
+            )
+        if not 0 <= self.seed < 1 << 64:
+            raise ConfigurationError(
+                f"table {self.name!r}: seed {self.seed}; give one from 0 to 2^64 - 1"
             )
         if self.staleness is not None and self.staleness < 0:
             raise ConfigurationError(
@@ -120,6 +128,7 @@ class TableDefinition:
             fields["initialiser"] = _INITIALISERS[fields["initialiser"].pop("kind")](
                 **fields["initialiser"]
             )
+            _check_types(fields)
             return cls(**fields)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             if isinstance(error, ConfigurationError):
@@ -133,6 +142,13 @@ class TableDefinition:
             for name in self.__dataclass_fields__
             if getattr(self, name) != getattr(other, name)
         )
+
+
+def _check_types(fields: dict[str, Any]) -> None:
+    """Raise TypeError if a number is none: the log must not hold what no table can be made of."""
+    numbers = [fields["width"], fields["max_rows"], fields["seed"], fields["staleness"] or 0]
+    if {type(number) for number in numbers} != {int} or type(fields["is_mean"]) is not bool:
+        raise TypeError("a number or a flag of another type")
 
 
 def _describe(part: Optimiser | Initialiser) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from ...errors import (
     PeerProtocolError,
     RowMemoryError,
     RowTableFullError,
+    ServerRestartedError,
     StorageError,
 )
 
@@ -34,6 +35,7 @@ _PLAIN: dict[str, type[HostlibError]] = {
         PeerProtocolError,
         RowMemoryError,
         RowTableFullError,
+        ServerRestartedError,
         StorageError,
     )
 }

@@ -55,10 +55,12 @@ class TablePort:
     # The connection calls the methods below.
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
-        """Return room for a payload, None while the log takes nothing."""
-        if frame.kind not in _KINDS:
-            raise PeerProtocolError(f"{frame.kind.name} frame at the tables of a parameter server")
-        if frame.kind in CHANGES and not self._service.has_room:
+        """Return room for a payload, None while the service takes nothing."""
+        if frame.kind not in _KINDS and not self._is_refused:
+            self._refuse_frame(f"{frame.kind.name} frame at the tables of a parameter server")
+        if self._is_refused:
+            return memoryview(bytearray(frame.payload_bytes))
+        if not self._service.takes(frame.kind):
             self._is_paused = True
             return None
         return memoryview(bytearray(frame.payload_bytes))
@@ -67,6 +69,16 @@ class TablePort:
         """Take requests and pulls."""
         if self._is_refused or frame.kind is FrameKind.HEARTBEAT:
             return
+        try:
+            self._take(frame, payload)
+        except PeerProtocolError as error:
+            self._refuse_frame(str(error))
+
+    def _refuse_frame(self, text: str) -> None:
+        """Say what is wrong with a frame: if the worker dialled again, it would come again."""
+        self.refuse(PeerProtocolError(f"{text}; install one release on all workers and servers"))
+
+    def _take(self, frame: Frame, payload: memoryview) -> None:
         if frame.kind is FrameKind.ENTER:
             self._enter(EnterFrame.unpack(frame).incarnation)
             return
@@ -100,7 +112,8 @@ class TablePort:
         if len(payload) != KEY_BYTES * asked.num_keys:
             raise PeerProtocolError(f"{len(payload)} bytes of {asked.num_keys} keys")
         keys = np.frombuffer(payload, np.int64)
-        self._service.pull(self, self._worker_id, asked.number, asked.table, keys)
+        origin = (self._worker_id, asked.number, asked.clock)
+        self._service.pull(self, origin, asked.table, keys)
 
     # The service calls the methods below.
 
@@ -118,7 +131,8 @@ class TablePort:
         for number, error in service.denials(worker_id):
             self.on_denied(number, error, is_pull=False)
         accepted, num_open = service.accepted(worker_id), service.num_open(worker_id)
-        self._send(EnteredFrame(accepted, num_open, service.state.workers[worker_id].clock))
+        clock = service.state.workers[worker_id].clock
+        self._send(EnteredFrame(accepted, num_open, clock, service.identity))
 
     def _send_receipt(self) -> None:
         if self._receipt:
@@ -149,6 +163,10 @@ class TablePort:
         self._send(Frame(FrameKind.REFUSED, payload_bytes=len(text)), text)
         # Closing with unread bytes would reset the connection, and the reason might get lost.
         self._loop.call_later(REFUSED_S, lambda: self.connection.close(error))
+
+    def drop(self) -> None:
+        """Close this connection: the same process has another one."""
+        self.connection.close()
 
     def _send(self, frame: Packable, payload: memoryview | None = None) -> None:
         self.connection.send(frame, payload)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from ...errors import StorageDamagedError
 from ...peers.frames import FrameKind
@@ -15,6 +15,8 @@ HEADER_BYTES = _HEADER.size
 CHANGES = frozenset(
     (FrameKind.ENTER, FrameKind.DEFINE, FrameKind.START, FrameKind.PUSH, FrameKind.ADVANCE)
 )
+MAX_OPEN_REQUESTS: Final = 1 << 14
+"""Most requests of a worker without a receipt: servers remember denials of so many numbers."""
 
 
 class Request(NamedTuple):
@@ -29,6 +31,7 @@ class Request(NamedTuple):
     """In the worker's process, from 1; 0 of ENTER."""
     table: int = 0
     num_keys: int = 0
+    """Of PUSH; of ENTER, the server's number of workers."""
 
     def pack(self) -> bytes:
         """Return the record's header."""

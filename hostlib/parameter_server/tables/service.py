@@ -10,7 +10,9 @@ a log it is applied at once.
 from __future__ import annotations
 
 import logging
+import secrets
 import time
+import zlib
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -20,18 +22,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import (
+    ConfigurationError,
     ExchangeTimeoutError,
     HostlibError,
+    LogBusyError,
     PeerClosedError,
     PeerError,
     PeerProtocolError,
     PeerRefusedError,
+    RowMemoryError,
+    ServerRestartedError,
     StorageError,
 )
 from ...peers.event_loop import EventLoop
+from ...peers.frames import MAX_BATCH_BYTES, FrameKind
 from ..rows import PulledRows
-from ..storage import LogEvents, LogOptions, ServerStorage
-from .request import HEADER_BYTES, Request
+from ..storage import LogEvents, LogOptions, ServerStorage, WriteAheadLog
+from .request import HEADER_BYTES, MAX_OPEN_REQUESTS, Request
 from .snapshot import Snapshots, restore
 from .state import KEPT_INCARNATIONS, TableState
 
@@ -39,8 +46,7 @@ SNAPSHOT_BYTES = 1 << 30
 """Growth of the log after which there is a new snapshot."""
 _CHECK_S = 0.5
 _NOTHING = memoryview(b"")
-_KEPT_DENIALS = 256
-"""For workers whose connection breaks before they learn of them."""
+_LOG_OPTIONS = LogOptions(waiting_bytes=2 * MAX_BATCH_BYTES)
 _logger = logging.getLogger(__name__)
 
 
@@ -60,11 +66,15 @@ class Client(Protocol):
         ...
 
     def on_room(self) -> None:
-        """Learn that the log takes records again."""
+        """Learn that the service may take frames again."""
         ...
 
     def refuse(self, error: PeerError) -> None:
         """Say why this connection is of no use, and close it."""
+        ...
+
+    def drop(self) -> None:
+        """Close this connection: the same process has another one."""
         ...
 
 
@@ -83,6 +93,8 @@ class _Pull(NamedTuple):
     worker_id: int
     number: int
     table: int
+    clock: int
+    """Of the worker when it asked."""
     keys: NDArray[np.int64]
     lsn: int
     """Of the worker's last request before it; 0: none that waits."""
@@ -118,11 +130,12 @@ class TableService:
         self._replaced: list[deque[int]] = [
             deque(maxlen=KEPT_INCARNATIONS) for _ in range(num_workers)
         ]
-        self._denials: list[deque[tuple[int, HostlibError]]] = [
-            deque(maxlen=_KEPT_DENIALS) for _ in range(num_workers)
-        ]
+        self._denials: list[deque[tuple[int, HostlibError]]] = [deque() for _ in range(num_workers)]
         self._logged: deque[_Logged] = deque()
+        self._held: deque[tuple[Request, memoryview]] = deque()  # the log had no room for these
         self._pulls: list[_Pull] = []
+        self.identity = secrets.randbits(32)
+        """Drawn at random for the log; for this run of the server if there is no log."""
         self._storage: ServerStorage | None = None
         self._snapshots: Snapshots | None = None
         if directory is not None:
@@ -133,7 +146,8 @@ class TableService:
                 ),
                 on_room=lambda: self._post(self._on_room),
             )
-            self._storage = ServerStorage(directory, events, log_options)
+            self._storage = ServerStorage(directory, events, log_options or _LOG_OPTIONS)
+            self.identity = zlib.crc32(self._storage.log.identity.bytes)
             try:
                 self._recover(self._storage)
             except BaseException:
@@ -150,9 +164,16 @@ class TableService:
             self._storage.close()
 
     @property
-    def has_room(self) -> bool:
-        """Whether the log takes more; if not, clients stop reading until `on_room`."""
-        return self._storage is None or self._storage.log.has_room
+    def _log(self) -> WriteAheadLog | None:
+        return None if self._storage is None else self._storage.log
+
+    def takes(self, kind: FrameKind) -> bool:
+        """Return whether clients may pass on such a frame; if not, they wait for `on_room`."""
+        log = self._log
+        if log is None or kind in (FrameKind.ENTER, FrameKind.HEARTBEAT):
+            return True
+        # A pull waits for the pushes before it, and none of those may still have to be logged.
+        return not self._held and (kind is FrameKind.PULL or log.has_room)
 
     def enter(self, client: Client, request: Request) -> None:
         """Answer a worker through this client from now on; the request is its ENTER.
@@ -164,17 +185,23 @@ class TableService:
             raise _is_replaced(worker_id)
         current = self._incarnations[worker_id]
         older = self._clients.get(worker_id)
-        if older is not None and older is not client and incarnation != current:
-            older.refuse(_is_replaced(worker_id))
         self._clients[worker_id] = client
+        if older is not None and older is not client:
+            self.detach(worker_id, older)
+            if incarnation == current:
+                older.drop()  # what it sent last comes again through this one
+            else:
+                older.refuse(_is_replaced(worker_id))
         if incarnation == current:
-            client.on_applied(request)
+            # Otherwise the ENTER waits for the log, and then this client gets the answer.
+            if self.state.workers[worker_id].incarnation == incarnation:
+                client.on_applied(request)
             return
         if current:
             self._replaced[worker_id].append(current)
         self._incarnations[worker_id], self._accepted[worker_id] = incarnation, 0
         self._denials[worker_id].clear()
-        self._take(request, _NOTHING)
+        self._take(request._replace(num_keys=len(self.state.workers)), _NOTHING)
 
     def detach(self, worker_id: int, client: Client) -> None:
         """Learn that a connection is gone; its pulls are forgotten, as the worker asks again."""
@@ -188,7 +215,8 @@ class TableService:
 
     def num_open(self, worker_id: int) -> int:
         """Return how far before `accepted` the first request is that is not durable, plus 1."""
-        numbers = (one.request.number for one in self._logged if one.request.worker_id == worker_id)
+        waiting = (*(one.request for one in self._logged), *(request for request, _ in self._held))
+        numbers = (request.number for request in waiting if request.worker_id == worker_id)
         accepted = self._accepted[worker_id]
         return accepted + 1 - min(numbers, default=accepted + 1)
 
@@ -197,40 +225,77 @@ class TableService:
         return list(self._denials[worker_id])
 
     def submit(self, request: Request, payload: memoryview) -> None:
-        """Take a DEFINE, PUSH or ADVANCE, whose payload then belongs to the service.
+        """Take a DEFINE, START, PUSH or ADVANCE, whose payload then belongs to the service.
 
-        Requests that were taken before are ignored. One that is denied counts as taken. Raises
-        PeerProtocolError for one that no client sends.
+        Requests that were taken before are ignored. One that is denied counts as taken.
         """
         worker_id = request.worker_id
+        if request.incarnation != self._incarnations[worker_id]:
+            raise PeerProtocolError(f"{request.kind.name} frame before the answer to ENTER")
         if request.number <= self._accepted[worker_id]:
             return
-        self._accepted[worker_id] = request.number
         try:
             self.state.check(request, payload)
-            self._take(request, payload)
-        except PeerProtocolError:
-            raise
         except HostlibError as error:
+            self._accepted[worker_id] = request.number
             self._deny(request, error)
+            return
+        self._accepted[worker_id] = request.number
+        self._take(request, payload)
 
     def _take(self, request: Request, payload: memoryview) -> None:
-        if self._storage is None:
+        log = self._log
+        if log is None:
             self._apply(_Logged(0, request, payload))
             self._serve_pulls()
+        elif self._held or not self._append(log, request, payload):
+            self._held.append((request, payload))
+
+    def _append(self, log: WriteAheadLog, request: Request, payload: memoryview) -> bool:
+        """Log or deny a request; return False if it has to wait for room."""
+        try:
+            lsn = log.append([request.pack(), payload])
+        except LogBusyError:
+            return False
+        except ValueError as error:
+            self._deny(request, ConfigurationError(f"{error}; push fewer keys at a time"))
+        except StorageError as error:
+            self._deny(request, error)
+        else:
+            self._last_lsn[request.worker_id] = lsn
+            self._logged.append(_Logged(lsn, request, payload))
+        return True
+
+    def _take_held(self) -> None:
+        """Log what the log had no room for; called when something has become durable."""
+        log = self._log
+        if log is None or not self._held:
             return
-        lsn = self._storage.log.append([request.pack(), payload])
-        self._last_lsn[request.worker_id] = lsn
-        self._logged.append(_Logged(lsn, request, payload))
+        while self._held and self._append(log, *self._held[0]):
+            self._held.popleft()
+        if not self._held:
+            self._on_room()
 
     def pull(
-        self, client: Client, worker_id: int, number: int, table: int, keys: NDArray[np.int64]
+        self,
+        client: Client,
+        origin: tuple[int, int, int],
+        table: int,
+        keys: NDArray[np.int64],
     ) -> None:
-        """Answer with rows that hold the worker's own pushes so far; wait for those if need be."""
-        self.state.table(table)
+        """Answer with rows that hold the worker's own pushes so far; wait for those if need be.
+
+        `origin`: the worker's id, the pull's number, and the worker's clock when it asked.
+        """
+        worker_id, number, clock = origin
+        try:
+            self.state.table(table)
+        except ConfigurationError as error:
+            client.on_denied(number, error, is_pull=True)
+            return
         lsn = self._last_lsn[worker_id] if self._logged else 0
         deadline_s = time.monotonic() + self._timeout_s
-        self._pulls.append(_Pull(client, worker_id, number, table, keys, lsn, deadline_s))
+        self._pulls.append(_Pull(client, worker_id, number, table, clock, keys, lsn, deadline_s))
         self._serve_pulls()
 
     def _post(self, call: Callable[[], None]) -> None:
@@ -240,31 +305,52 @@ class TableService:
             return  # the server is closed: nobody waits for it
 
     def _recover(self, storage: ServerStorage) -> None:
-        state, started_s = self.state, time.monotonic()
+        state, log, started_s = self.state, storage.log, time.monotonic()
         if storage.snapshot is not None:
             restore(state, storage.snapshot.chunks())
         num_records = 0
+        reasons: list[dict[int, HostlibError]] = [{} for _ in state.workers]
         for lsn, record in storage.records():
             request, payload = Request.unpack(record)
             if request.worker_id >= len(state.workers):
-                raise StorageError(
-                    f"the log in {storage.log.directory} has requests of worker"
-                    f" {request.worker_id}; start the server with the number of workers that it"
-                    f" had, not {len(state.workers)}"
-                )
+                raise self._wrong_number(log, f"requests of worker {request.worker_id}")
+            if request.kind is FrameKind.ENTER:
+                if request.num_keys != len(state.workers):
+                    raise self._wrong_number(log, f"{request.num_keys} workers")
+                reasons[request.worker_id].clear()
             num_records += 1
             try:
                 state.apply(request, payload, lsn=lsn, is_replay=True)
+            except RowMemoryError:
+                raise  # it had an effect before
             except HostlibError as error:
                 _logger.info("record %d was denied before, too: %s", lsn, error)
+                reasons[request.worker_id][request.number] = error
         for worker_id, worker in enumerate(state.workers):
             self._accepted[worker_id] = worker.number
             self._incarnations[worker_id] = worker.incarnation
-        _logger.info("applied %d records in %.1f s", num_records, time.monotonic() - started_s)
+            self._denials[worker_id].extend(
+                (number, reasons[worker_id].get(number) or _was_denied(number))
+                for number in worker.denied
+            )
+        if num_records:
+            _logger.info(
+                "applied %d records of %s in %.1f s",
+                num_records,
+                log.directory,
+                time.monotonic() - started_s,
+            )
+
+    def _wrong_number(self, log: WriteAheadLog, what: str) -> StorageError:
+        return StorageError(
+            f"the log in {log.directory} has {what}; start the server with the number of workers"
+            f" that it had, not {len(self.state.workers)}"
+        )
 
     def _on_durable(self, lsn: int) -> None:
         while self._logged and self._logged[0].lsn <= lsn:
             self._apply(self._logged.popleft())
+        self._take_held()
         self._serve_pulls()
 
     def _on_failed(self, first_lsn: int, last_lsn: int, error: StorageError) -> None:
@@ -274,6 +360,7 @@ class TableService:
                 self._apply(logged)
             else:
                 self._deny(logged.request, error)
+        self._take_held()
         self._serve_pulls()
 
     def _on_room(self) -> None:
@@ -285,27 +372,32 @@ class TableService:
             self.state.apply(logged.request, logged.payload, lsn=logged.lsn)
         except HostlibError as error:
             self._deny(logged.request, error)
-            return
         except Exception as error:  # a defect: the worker must not take the request for done
             _logger.exception("applying %s failed", logged.request)
-            text = (
-                f"applying request {logged.request.number} failed: {error!r}; see the server's log"
-            )
+            text = f"request {logged.request.number} failed: {error!r}; see the server's messages"
             self._deny(logged.request, PeerProtocolError(text))
-            return
-        client = self._client_of(logged.request)
-        if client is not None:
-            client.on_applied(logged.request)
+        else:
+            client = self._client_of(logged.request)
+            if client is not None:
+                client.on_applied(logged.request)
         if self._snapshots is not None:
             self._snapshots.note(logged.lsn, len(logged.payload) + HEADER_BYTES)
+        if logged.request.kind is FrameKind.ADVANCE:
+            self._serve_pulls()  # before the records of the next iteration
 
     def _deny(self, request: Request, error: HostlibError) -> None:
         _logger.warning(
             "request %d of worker %d has no effect: %s", request.number, request.worker_id, error
         )
-        if request.incarnation == self._incarnations[request.worker_id]:
-            self._denials[request.worker_id].append((request.number, error))
-        client = self._client_of(request)
+        client, worker_id = self._client_of(request), request.worker_id
+        if request.incarnation == self._incarnations[worker_id]:
+            if request.kind is FrameKind.ENTER:
+                self._incarnations[worker_id] = 0  # its next attempt enters again
+            else:
+                denials = self._denials[worker_id]
+                denials.append((request.number, error))
+                while denials[0][0] <= request.number - MAX_OPEN_REQUESTS:
+                    denials.popleft()
         if client is not None:
             client.on_denied(request.number, error, is_pull=False)
 
@@ -319,7 +411,7 @@ class TableService:
         waiting: list[_Pull] = []
         for pull in self._pulls:
             has_own = not first_lsn or pull.lsn < first_lsn
-            if not (has_own and self.state.may_pull(pull.worker_id, pull.table)):
+            if not (has_own and self.state.may_pull(pull.clock, pull.table)):
                 waiting.append(pull)
                 continue
             try:
@@ -338,16 +430,28 @@ class TableService:
         self._loop.call_later(_CHECK_S, self._watch_pulls)
 
     def _too_late(self, pull: _Pull) -> ExchangeTimeoutError:
+        name = self.state.tables[pull.table].definition.name
+        if self.state.may_pull(pull.clock, pull.table):
+            return ExchangeTimeoutError(
+                f"table {name!r}: the pushes before a pull of worker {pull.worker_id} were not"
+                f" durable in {self._timeout_s:g} s. Is the disk of the log too slow?",
+                [],
+            )
         workers = self.state.workers
         slowest = [w for w, worker in enumerate(workers) if worker.clock == self.state.clock]
-        own = workers[pull.worker_id].clock
-        name = self.state.tables[pull.table].definition.name
         return ExchangeTimeoutError(
             f"table {name!r}: worker {', '.join(map(str, slowest))} has ended {self.state.clock}"
-            f" iterations, worker {pull.worker_id} {own}; in {self._timeout_s:g} s no pull was"
-            " possible. Do all workers call `advance` after each iteration?",
+            f" iterations, worker {pull.worker_id} {pull.clock}; in {self._timeout_s:g} s no pull"
+            " was possible. Do all workers call `advance` after each iteration?",
             slowest,
         )
+
+
+def _was_denied(number: int) -> ServerRestartedError:
+    return ServerRestartedError(
+        f"request {number} had no effect: the server denied it before it was restarted. Its"
+        " messages of that time give the reason"
+    )
 
 
 def _is_replaced(worker_id: int) -> PeerRefusedError:

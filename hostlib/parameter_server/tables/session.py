@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
@@ -13,9 +14,17 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import HostlibError, PeerError, PeerProtocolError, PeerRefusedError, ServerLostError
+from ...errors import (
+    HostlibError,
+    PeerError,
+    PeerProtocolError,
+    PeerRefusedError,
+    RowTableError,
+    ServerLostError,
+    ServerRestartedError,
+)
 from ...peers.dialled import DialledLink
-from ...peers.event_loop import EventLoop
+from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import (
     DeniedFrame,
     EnteredFrame,
@@ -58,20 +67,37 @@ class ShardSession:
     """Runs in the loop's thread. It dials when there is something to send, and when it breaks.
 
     What has no receipt is sent again over each new connection, in its order. The server knows what
-    it has taken, so nothing counts twice. If the server is away for longer than `unreachable_s`,
-    all that is open fails with ServerLostError; whether it was applied is unknown then.
+    it has taken, so nothing counts twice. If the server is away for longer than `unreachable_s`, or
+    answers nothing for `timeout_s`, all that is open fails with ServerLostError; whether it was
+    applied is unknown then. A server that came back without what it had taken is of no use any
+    more: all fails with ServerRestartedError.
     """
 
     def __init__(
-        self, loop: EventLoop, call: PeerCall, incarnation: int, *, unreachable_s: float
+        self,
+        loop: EventLoop,
+        call: PeerCall,
+        incarnation: int,
+        *,
+        unreachable_s: float,
+        timeout_s: float,
     ) -> None:
         self.shard = call.greeting.receiver
         self.clock = 0
-        """The worker's clock at the server, when the session last entered."""
+        """The worker's clock at the server, once this has taken what is open."""
+        self.num_ahead = 0
+        """So many iterations the worker's process before has ended here, but not at all servers.
+
+        The new process does them once more: what it sends of them to this server is there already.
+        """
         self._loop = loop
         self._call = call
         self._incarnation = incarnation
         self._unreachable_s = unreachable_s
+        self._timeout_s = timeout_s
+        self._identity: int | None = None  # of what the server keeps
+        self._heard_s = 0.0
+        self._silence: Timer | None = None  # looks for too long a silence while something is open
         self._link: DialledLink | None = None
         self._has_entered = False
         self._changes: dict[int, _Change] = {}  # by number, in rising order
@@ -86,41 +112,77 @@ class ShardSession:
         if self._has_entered:
             done(None)
             return
+        self._begin()
         self._entered.append(done)
-        self._dial()
 
     def change(
         self, kind: FrameKind, payload: memoryview, done: Done, *, table: int = 0, num_keys: int = 0
     ) -> None:
         """Send a change; the payload must stay as it is until `done`."""
+        if self.num_ahead and kind is not FrameKind.DEFINE:
+            self.num_ahead -= kind is FrameKind.ADVANCE
+            done(None)
+            return
+        self._begin()
+        self.clock += kind is FrameKind.ADVANCE
         frame = TableFrame(kind, len(payload), next(self._change_numbers), table, num_keys)
         change = self._changes[frame.number] = _Change(frame, payload, done)
         if self._has_entered:
             self._send(change)
-        self._dial()
 
     def pull(self, table: int, keys: NDArray[np.int64], width: int, done: DonePull) -> None:
         """Ask for the rows of keys; the keys must stay as they are until `done`."""
+        self._begin()
         payload = keys.data.cast("B") if keys.size else memoryview(b"")
         number = next(self._pull_numbers)
-        frame = TableFrame(FrameKind.PULL, keys.nbytes, number, table, keys.size)
+        clock = self.clock - self.num_ahead
+        frame = TableFrame(FrameKind.PULL, keys.nbytes, number, table, keys.size, clock)
         pull = self._pulls[number] = _Pull(frame, payload, width, done)
         if self._has_entered:
             self._send(pull)
-        self._dial()
 
     def close(self, error: PeerError) -> None:
         """Close for good; what is open fails with this error."""
+        self._end(error)
+
+    def _begin(self) -> None:
+        """Dial, and look for silence, for something that is about to be open."""
+        if self._link is None:
+            self._link = DialledLink(
+                self._loop, self._call, self, unreachable_s=self._unreachable_s
+            )
+        if not self._is_open:
+            self._heard_s = time.monotonic()
+        if self._silence is None:
+            self._silence = self._loop.call_later(self._timeout_s, self._look)
+
+    @property
+    def _is_open(self) -> bool:
+        return bool(self._changes or self._pulls or self._entered)
+
+    def _look(self) -> None:
+        """Give up a server that is connected, but answers nothing."""
+        self._silence = None
+        if not self._is_open:
+            return
+        is_up = self._link is not None and self._link.is_up
+        left_s = self._heard_s + self._timeout_s - time.monotonic() if is_up else self._timeout_s
+        if left_s > 0:
+            self._silence = self._loop.call_later(left_s, self._look)
+            return
+        host, port = self._call.address
+        text = (
+            f"parameter server {self.shard} at {host}:{port} is connected, but answered nothing in"
+            f" {self._timeout_s:g} s. Is its process stopped, or its disk too slow?"
+        )
+        self._end(ServerLostError(text, self.shard))
+
+    def _end(self, error: HostlibError) -> None:
+        """Close the connection, and fail what is open; the next request dials again."""
         if self._link is not None:
             self._link.close()
             self._link = None
         self._fail(error)
-
-    def _dial(self) -> None:
-        if self._link is None:
-            # It may call `on_up` before its constructor returns.
-            link = DialledLink(self._loop, self._call, self, unreachable_s=self._unreachable_s)
-            self._link = self._link or link
 
     def _send(self, waiting: _Change | _Pull) -> None:
         assert self._link is not None
@@ -140,14 +202,16 @@ class ShardSession:
 
     def on_up(self, link: DialledLink) -> None:
         """Say who this is."""
-        self._link = link
         self._has_entered = False
+        self._heard_s = time.monotonic()
         link.send(EnterFrame(self._incarnation))
 
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
-        """Dial again, as the server may hold receipts."""
+        """Dial again if something is open; the next request does it otherwise."""
         self._has_entered = False
-        return bool(self._changes or self._pulls or self._entered)
+        if not self._is_open:
+            self._link = None
+        return self._is_open
 
     def on_lost(self, link: DialledLink, error: PeerError) -> None:
         """Fail what is open."""
@@ -173,6 +237,7 @@ class ShardSession:
 
     def on_frame(self, frame: Frame, payload: memoryview) -> None:
         """Take an answer."""
+        self._heard_s = time.monotonic()
         match frame.kind:
             case FrameKind.ENTERED:
                 self._on_entered(EnteredFrame.unpack(frame))
@@ -184,9 +249,18 @@ class ShardSession:
                 self._on_denied(DeniedFrame.unpack(frame), bytes(payload))
 
     def _on_entered(self, entered: EnteredFrame) -> None:
-        self.clock = entered.clock
+        if self._identity not in (None, entered.identity):
+            text = (
+                f"parameter server {self.shard} was restarted without its tables, or with another"
+                " log. Give it the log that it had, or restart the servers and all workers"
+            )
+            self._end(ServerRestartedError(text))
+            return
+        self._identity = entered.identity
         self._has_entered = True
         self._on_receipt(entered.accepted - entered.num_open)
+        changes = self._changes.values()
+        self.clock = entered.clock + sum(c.frame.kind is FrameKind.ADVANCE for c in changes)
         for change in self._changes.values():
             if change.frame.number > entered.accepted:
                 self._send(change)
@@ -218,6 +292,12 @@ class ShardSession:
             if pull is not None:
                 pull.done(error)
             return
+        if not denied.number:
+            self._end(error)  # it could not enter
+            return
         change = self._changes.pop(denied.number, None)
         if change is not None:
+            # An iteration whose sums are refused has ended.
+            is_kept = change.frame.kind is FrameKind.ADVANCE and isinstance(error, RowTableError)
+            self.clock -= change.frame.kind is FrameKind.ADVANCE and not is_kept
             change.done(error)

@@ -8,7 +8,9 @@ again once the records of its log are applied.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, final
 
@@ -17,6 +19,8 @@ from numpy.typing import NDArray
 
 from ...errors import (
     ConfigurationError,
+    HostlibError,
+    NonFiniteGradientError,
     PeerMismatchError,
     PeerProtocolError,
     RowTableError,
@@ -24,7 +28,7 @@ from ...errors import (
 from ...peers.frames import FrameKind
 from ..rows import PulledRows, RowTable
 from .definition import TableDefinition
-from .request import Request
+from .request import MAX_OPEN_REQUESTS, Request
 
 KEY_BYTES: Final = 8
 VALUE_BYTES: Final = 4
@@ -50,7 +54,12 @@ class WorkerState:
     replaced: tuple[int, ...] = ()
     """Of its last processes before."""
     number: int = 0
-    """The last request of this process that was applied or denied."""
+    """The last request of this process that was applied, or denied when it was to be applied."""
+    denied: deque[int] = field(default_factory=deque[int])
+    """Of the last MAX_OPEN_REQUESTS numbers up to it, those whose requests had no effect.
+
+    Requests that were denied before they were logged are among them: their numbers are missing.
+    """
     clock: int = 0
     """How many iterations it has ended."""
 
@@ -63,6 +72,50 @@ class Table:
     rows: RowTable
     waiting: dict[int, list[Push]] = field(default_factory=dict[int, list[Push]])
     """Of a synchronous table, by iteration."""
+
+    def prepare(self, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> None:
+        """Check a push and make its rows. Raises RowTableError, which names the table."""
+        with self._named():
+            self.rows.prepare(keys, gradients)
+
+    def start(
+        self, keys: NDArray[np.int64], values: NDArray[np.float32], lsn: int, *, is_replay: bool
+    ) -> None:
+        """Give rows their first values. Raises RowTableError, which names the table."""
+        with self._named():
+            self.rows.start(keys, values, lsn=lsn, is_replay=is_replay)
+
+    def pull(self, keys: NDArray[np.int64]) -> PulledRows:
+        """Return the rows of keys. Raises RowTableError, which names the table."""
+        with self._named():
+            return self.rows.pull(keys)
+
+    def apply(
+        self,
+        keys: NDArray[np.int64],
+        gradients: NDArray[np.float32],
+        lsn: int,
+        *,
+        is_replay: bool,
+    ) -> None:
+        """Apply gradients. Raises RowTableError, which names the table."""
+        with self._named():
+            if is_replay:
+                self.rows.replay(keys, gradients, lsn=lsn)
+            else:
+                self.rows.push(keys, gradients, lsn=lsn)
+
+    @contextmanager
+    def _named(self) -> Generator[None]:
+        try:
+            yield
+        except NonFiniteGradientError as error:
+            raise NonFiniteGradientError(self._text(error), error.position, error.key) from error
+        except RowTableError as error:
+            raise type(error)(self._text(error)) from error
+
+    def _text(self, error: RowTableError) -> str:
+        return f"table {self.definition.name!r}: {error}"
 
 
 @final
@@ -92,7 +145,7 @@ class TableState:
             TableDefinition.unpack(bytes(payload))
         elif request.kind in (FrameKind.START, FrameKind.PUSH):
             table, keys, gradients = self._batch(request, payload)
-            table.rows.prepare(keys, gradients)
+            table.prepare(keys, gradients)
 
     def apply(
         self, request: Request, payload: memoryview, *, lsn: int = 0, is_replay: bool = False
@@ -100,7 +153,7 @@ class TableState:
         """Apply a request; `lsn` is that of its record, 0 without a log.
 
         Raises PeerMismatchError, ConfigurationError and RowTableError if the request has no effect;
-        it is over then, too.
+        it is over then, too. An ADVANCE whose sums are refused counts as an end of the iteration.
         """
         worker = self.workers[request.worker_id]
         if request.kind is FrameKind.ENTER:
@@ -108,36 +161,42 @@ class TableState:
             return
         if request.incarnation != worker.incarnation or request.number <= worker.number:
             return  # of a process that was replaced meanwhile
-        worker.number = request.number
-        match request.kind:
-            case FrameKind.DEFINE:
-                self._define(TableDefinition.unpack(bytes(payload)))
-            case FrameKind.START:
-                table, keys, values = self._batch(request, payload)
-                table.rows.start(keys, values, lsn=lsn, is_replay=is_replay)
-            case FrameKind.PUSH:
-                self._push(request, payload, lsn, is_replay)
-            case _:
-                worker.clock += 1
-                if self.clock == worker.clock:
-                    self._close(worker.clock - 1, lsn, is_replay)
+        _count(worker, request.number)
+        try:
+            match request.kind:
+                case FrameKind.DEFINE:
+                    self._define(TableDefinition.unpack(bytes(payload)))
+                case FrameKind.START:
+                    table, keys, values = self._batch(request, payload)
+                    table.start(keys, values, lsn, is_replay=is_replay)
+                case FrameKind.PUSH:
+                    self._push(request, payload, lsn, is_replay)
+                case _:
+                    worker.clock += 1
+                    if self.clock == worker.clock:
+                        self._close(worker.clock - 1, lsn, is_replay)
+        except HostlibError:
+            worker.denied.append(request.number)
+            raise
 
-    def may_pull(self, worker_id: int, number: int) -> bool:
-        """Return whether the other workers have come as far as a table's staleness asks for."""
+    def may_pull(self, clock: int, number: int) -> bool:
+        """Return whether all workers are as far as a table's staleness asks for at a clock."""
         staleness = self.tables[number].definition.staleness
-        return staleness is None or self.workers[worker_id].clock - self.clock <= staleness
+        return staleness is None or clock - self.clock <= staleness
 
     def pull(self, number: int, keys: NDArray[np.int64]) -> PulledRows:
         """Return the rows of keys. Raises RowTableError."""
         self.counters["pulls"] += 1
         self.counters["pulled_keys"] += keys.size
-        return self.tables[number].rows.pull(keys)
+        return self.tables[number].pull(keys)
 
     def table(self, number: int) -> Table:
-        """Return a table. Raises PeerProtocolError."""
+        """Return a table. Raises ConfigurationError."""
         found = self.tables.get(number)
         if found is None:
-            raise PeerProtocolError(f"table {number:#010x} has not been defined")
+            raise ConfigurationError(
+                f"table {number:#010x} has not been defined on this server; call `define` first"
+            )
         return found
 
     def waiting_bytes(self) -> int:
@@ -156,6 +215,7 @@ class TableState:
         if worker.incarnation:
             worker.replaced = (*worker.replaced, worker.incarnation)[-KEPT_INCARNATIONS:]
         worker.incarnation, worker.number = request.incarnation, 0
+        worker.denied.clear()
         # The new process does the iteration that the old one did not end once more.
         for table in self.tables.values():
             begun = table.waiting.get(worker.clock, [])
@@ -199,8 +259,11 @@ class TableState:
             clock = self.workers[request.worker_id].clock
             push = Push(request.worker_id, request.number, keys, gradients)
             table.waiting.setdefault(clock, []).append(push)
+            if is_replay:
+                # As `check` did: pulls must not take the room before the iteration ends.
+                table.prepare(keys, gradients)
             return
-        _apply(table.rows, keys, gradients, lsn, is_replay)
+        table.apply(keys, gradients, lsn, is_replay=is_replay)
 
     def _close(self, clock: int, lsn: int, is_replay: bool) -> None:
         """Apply what the workers pushed to synchronous tables in an iteration that all ended."""
@@ -215,7 +278,7 @@ class TableState:
             if table.definition.is_mean:
                 gradients /= np.float32(len(self.workers))
             try:
-                _apply(table.rows, keys, gradients, lsn, is_replay)
+                table.apply(keys, gradients, lsn, is_replay=is_replay)
             except RowTableError as error:
                 self.counters["refused_sums"] += 1
                 refused = refused or error
@@ -223,14 +286,10 @@ class TableState:
             raise refused
 
 
-def _apply(
-    rows: RowTable,
-    keys: NDArray[np.int64],
-    gradients: NDArray[np.float32],
-    lsn: int,
-    is_replay: bool,
-) -> None:
-    if is_replay:
-        rows.replay(keys, gradients, lsn=lsn)
-    else:
-        rows.push(keys, gradients, lsn=lsn)
+def _count(worker: WorkerState, number: int) -> None:
+    """Go on to the number of a request; those that are left out were denied."""
+    oldest = number - MAX_OPEN_REQUESTS
+    worker.denied.extend(range(max(worker.number, oldest) + 1, number))
+    while worker.denied and worker.denied[0] <= oldest:
+        worker.denied.popleft()
+    worker.number = number

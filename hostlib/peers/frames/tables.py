@@ -41,18 +41,21 @@ class EnteredFrame(NamedTuple):
     """Of the last so many of these, some wait for the log; all before have their receipt here."""
     clock: int
     """How many iterations the worker has ended, in all its processes."""
+    identity: int
+    """32 bits that stay the same as long as the server keeps what it has taken."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
+        accepted, num_open, clock, identity = self
         return pack_header(
-            FrameKind.ENTERED, sequence=self.accepted, num_lanes=self.num_open, total=self.clock
+            FrameKind.ENTERED, sequence=accepted, num_lanes=num_open, total=clock, tag=identity
         )
 
     @classmethod
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of an ENTERED header."""
-        accepted, _, _, _, num_open, clock, _ = frame.fields
-        return cls(accepted, num_open, clock)
+        accepted, _, _, _, num_open, clock, identity = frame.fields
+        return cls(accepted, num_open, clock, identity)
 
 
 class TableFrame(NamedTuple):
@@ -64,17 +67,19 @@ class TableFrame(NamedTuple):
     table: int = 0
     """Of START, PUSH, PULL and ROWS: the table's number, see TableDefinition."""
     num_keys: int = 0
+    clock: int = 0
+    """Of PULL: how many iterations the worker has ended."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
-        kind, payload_bytes, number, table, num_keys = self
-        return pack_header(kind, payload_bytes, number, num_lanes=num_keys, tag=table)
+        kind, payload_bytes, number, table, num_keys, clock = self
+        return pack_header(kind, payload_bytes, number, num_lanes=num_keys, total=clock, tag=table)
 
     @classmethod
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of a header of these kinds."""
-        number, _, _, _, num_keys, _, table = frame.fields
-        return cls(frame.kind, frame.payload_bytes, number, table, num_keys)
+        number, _, _, _, num_keys, clock, table = frame.fields
+        return cls(frame.kind, frame.payload_bytes, number, table, num_keys, clock)
 
 
 class ReceiptFrame(NamedTuple):
