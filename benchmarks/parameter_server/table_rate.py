@@ -201,7 +201,8 @@ def report(options: argparse.Namespace) -> None:
         f" {options.repeats} runs, sums verified; million keys per second"
     )
     print(
-        f"{'batch':>6} {'workers':>7} {'log':>4} {'pushed':>7} {'share':>6} {'pulled':>7} {'share':>6}"
+        f"{'batch':>6} {'workers':>7} {'log':>4} {'pushed':>7} {'share':>6}"
+        f" {'pulled':>7} {'share':>6}"
     )
     with tempfile.TemporaryDirectory() as folder:
         numbers = itertools.count()

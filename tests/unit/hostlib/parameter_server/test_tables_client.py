@@ -167,8 +167,8 @@ def test_a_server_refuses_gradients_of_another_width() -> None:
         client = cluster.client(0)
         table = client.define(TableDefinition(name="w", width=2))
         other = TableDefinition(name="w", width=3)
+        wrong = np.ones((1, 3), np.float32)
         with pytest.raises(Exception, match="bytes of 1 keys with gradients of 2 values"):
-            wrong = np.ones((1, 3), np.float32)
             client.send(FrameKind.PUSH, other, keys_of(1), wrong).result(WAIT_S)
         assert not table.pull(keys_of(1)).result(WAIT_S).values.any()
 
