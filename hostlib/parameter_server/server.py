@@ -229,7 +229,7 @@ class ParameterServer:
     def _is_over(
         self, state: PairState, worker_id: int, key: int, pair: int, iteration: int
     ) -> bool:
-        """Answer an update that comes too late or too early; return whether it is one."""
+        """Answer an update that comes too late, or again; return whether it is one."""
         failure = state.failures.get(iteration)
         answer = state.answers.get(iteration)
         if answer is not None:
