@@ -40,7 +40,7 @@ HostlibError
 |  |  `- MemberLeftError: it gave up the view, but lives
 |  |- ExchangeTimeoutError (also TimeoutError): names workers that did not send their part
 |  |- ServerLostError: a parameter server is away for longer than clients wait
-|  |- ServerRestartedError: a parameter server lost updates; go back to its checkpoint
+|  |- ServerRestartedError: a parameter server was killed, and a sum is impossible
 |  |- ResultForgottenError: the result was completed too long ago
 |  `- ResultTimeoutError (also TimeoutError): the result did not complete in time
 |- RowTableError: a sparse table of a parameter server
@@ -262,7 +262,10 @@ class ServerLostError(PeerError):
 
 
 class ServerRestartedError(PeerError):
-    """A parameter server came back without updates that some worker holds the answers to."""
+    """A parameter server came back without updates that are needed for a sum.
+
+    Some worker has the answer, and does not send its update again.
+    """
 
 
 class ResultForgottenError(PeerError):

@@ -11,7 +11,7 @@ from ...hostlib.parameter_server.command import run as run_server
 
 @click.group()
 def ps() -> None:
-    """Run parameter servers: dense keys, and sparse tables that outlive a crash."""
+    """Run parameter servers: sums of dense keys; tables and tensors that outlive a crash."""
 
 
 @ps.command(name="run", context_settings={"ignore_unknown_options": True, "help_option_names": []})

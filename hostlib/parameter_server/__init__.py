@@ -1,18 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A bulk-synchronous parameter server over TCP: shards of pairs, and the workers' client."""
+"""A parameter server over TCP: sums of dense keys. `tables` has what servers keep."""
 
-from .checkpoint import CheckpointPlan
 from .client import ClientOptions, ParameterClient
 from .layout import PAIR_BYTES, Key, Pair, PairLayout
 from .options import ServerOptions, StragglerDrop
-from .rules import RuleKind, UpdateRule
+from .rules import RuleKind
 from .server import ParameterServer
 from .transfer import PullFuture
 
 __all__ = [
     "PAIR_BYTES",
-    "CheckpointPlan",
     "ClientOptions",
     "Key",
     "Pair",
@@ -23,5 +21,4 @@ __all__ = [
     "RuleKind",
     "ServerOptions",
     "StragglerDrop",
-    "UpdateRule",
 ]

@@ -8,7 +8,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from types import TracebackType
 from typing import Self, final
 
@@ -21,20 +20,18 @@ from ..errors import (
     ExchangeTimeoutError,
     PeerClosedError,
     PeerError,
-    ServerRestartedError,
     UnsupportedDtypeError,
 )
 from ..peers.event_loop import EventLoop
-from ..peers.frames import Greeting, Purpose, RestoreFrame
+from ..peers.frames import Greeting, Purpose
 from ..peers.handshake import PeerCall
 from .layout import Pair, PairLayout
 from .options import GENERATION, ClientOptions
-from .pair_state import Failure, FailureKind
-from .restoration import Restoration
+from .pair_state import Failure
 from .rules import Values
 from .server import ParameterServer
 from .shard_link import LocalShard, RemoteShard, ShardLink
-from .transfer import KeyTransfer, PullFuture, TransferKind, TransferName, error_of
+from .transfer import KeyTransfer, Matrix, PullFuture, TransferName, error_of
 
 MAX_BEHIND = 0xFFFF
 """Largest difference between two open iterations of a key."""
@@ -72,8 +69,6 @@ class ParameterClient:
         self._last: dict[int, int] = {}
         self._is_closed = False
         self._open: dict[TransferName, KeyTransfer] = {}
-        self._restoration: Restoration | None = None
-        self._was_answered = False
         self._owns_loop = local_server is None
         self._loop = (
             EventLoop("switchfold-parameters") if local_server is None else local_server.loop
@@ -101,7 +96,8 @@ class ParameterClient:
         (workers disagree), ServerLostError, ServerRestartedError. Raises ConfigurationError and
         TensorError.
         """
-        return self._submit(TransferKind.UPDATE, key, array, iteration, out)
+        _check(array)
+        return self._submit(key, array, iteration, out, shape=array.shape)
 
     def push_factors(
         self,
@@ -123,34 +119,8 @@ class ParameterClient:
         _check_dtype(u)
         _check_dtype(v)
         joined = np.concatenate([u.reshape(-1), v.reshape(-1)])
-        matrix = (len(u), u.shape[1], v.shape[1])
-        return self._submit(TransferKind.FACTORS, key, joined, iteration, out, matrix=matrix)
-
-    def initialise(
-        self, key: str, array: NDArray[np.float32], out: NDArray[np.float32] | None = None
-    ) -> PullFuture:
-        """Set a key's parameters unless the servers have some; the future has the servers' values.
-
-        For servers that keep parameters. The future's `applied` is the last iteration in them.
-        """
-        return self._submit(TransferKind.INITIAL, key, array, -1, out)
-
-    def restore(self) -> Future[int]:
-        """Go back to the newest checkpoint that all shards have; all workers must call this.
-
-        Open transfers fail with ServerRestartedError, here and soon at workers that have not called
-        this yet. The future has the restored iteration, -1 if the shards have none in common; its
-        errors are ExchangeTimeoutError and ServerLostError. Then call `initialise` for the keys,
-        which brings the parameters, and continue with the next iteration.
-        """
-        deadline_s = time.monotonic() + self.options.timeout_s
-        restoration = Restoration(len(self._shards), deadline_s)
-        with self._lock:
-            if self._is_closed:
-                raise PeerClosedError("the parameter client is closed")
-            self._last.clear()
-            self._loop.post(lambda: self._begin_restore(restoration))
-        return restoration.future
+        matrix = Matrix(len(u), u.shape[1], v.shape[1])
+        return self._submit(key, joined, iteration, out, shape=matrix[1:], matrix=matrix)
 
     def close(self) -> None:
         """Close all connections; open transfers fail with PeerClosedError."""
@@ -179,17 +149,14 @@ class ParameterClient:
 
     def _submit(
         self,
-        kind: TransferKind,
         key: str,
         source: NDArray[np.float32],
         iteration: int,
         out: NDArray[np.float32] | None,
         *,
-        matrix: tuple[int, int, int] = (0, 0, 0),
+        shape: tuple[int, ...],
+        matrix: Matrix | None = None,
     ) -> PullFuture:
-        shape = source.shape if kind is not TransferKind.FACTORS else matrix[1:]
-        if kind is not TransferKind.FACTORS:
-            _check(source)
         if out is None:
             out = np.empty(shape, np.float32)
         else:
@@ -201,17 +168,15 @@ class ParameterClient:
         with self._lock:
             if self._is_closed:
                 raise PeerClosedError("the parameter client is closed")
-            number = self.layout.add(key, out.size, is_whole=kind is TransferKind.FACTORS)
-            if kind is not TransferKind.INITIAL:
-                last = self._last.get(number, -1)
-                if not last < iteration <= max(last, 0) + MAX_BEHIND:
-                    raise ConfigurationError(
-                        f"iteration {iteration} of key {key!r} after {last}; iterations rise, by"
-                        f" at most {MAX_BEHIND}"
-                    )
-                self._last[number] = iteration
+            number = self.layout.add(key, out.size, is_whole=matrix is not None)
+            last = self._last.get(number, -1)
+            if not last < iteration <= max(last, 0) + MAX_BEHIND:
+                raise ConfigurationError(
+                    f"iteration {iteration} of key {key!r} after {last}; iterations rise, by at"
+                    f" most {MAX_BEHIND}"
+                )
+            self._last[number] = iteration
             transfer = KeyTransfer(
-                kind=kind,
                 key=self.layout.keys[number],
                 iteration=iteration,
                 source=source,
@@ -246,47 +211,11 @@ class ParameterClient:
         self._check_deadlines()
 
     def _begin(self, transfer: KeyTransfer) -> None:
-        if transfer.name in self._open:
-            transfer.future.set_exception(
-                ConfigurationError(f"key {transfer.key.name!r} is being initialised already")
-            )
-            return
         self._open[transfer.name] = transfer
         for shard in sorted({pair.shard for pair in transfer.key.pairs}):
             self._shards[shard].submit(transfer)
 
-    def _begin_restore(self, restoration: Restoration) -> None:
-        restored = ServerRestartedError("this worker goes back to a checkpoint")
-        for transfer in list(self._open.values()):
-            self._fail(transfer, restored)
-        if self._restoration is not None:
-            self._restoration.future.set_exception(restored)
-        self._restoration = restoration
-        for shard in self._shards:
-            shard.restore()
-
-    def restore_step(self, shard: int) -> RestoreFrame | None:
-        """Return what a restoration has to send to this shard, None for nothing."""
-        return None if self._restoration is None else self._restoration.step(shard)
-
-    def on_restore(self, shard: int, choices: list[int] | None) -> None:
-        """Take the iterations that a shard can restore; None: it has restored one."""
-        restoration = self._restoration
-        if restoration is None:
-            return
-        if restoration.take(shard, choices):
-            for link in self._shards:
-                link.restore()
-        if restoration.future.done():
-            self._restoration = None
-
-    def _fail_restore(self, error: Exception) -> None:
-        if self._restoration is not None:
-            self._restoration.future.set_exception(error)
-            self._restoration = None
-
     def _end(self) -> None:
-        self._fail_restore(PeerClosedError("the parameter client is closed"))
         for shard in self._shards:
             shard.close()
         for transfer in list(self._open.values()):
@@ -304,22 +233,18 @@ class ParameterClient:
                     f" server {', '.join(map(str, shards))} in {self.options.timeout_s:g} s"
                 )
                 self._fail(transfer, ExchangeTimeoutError(text, []))
-        restoration = self._restoration
-        if restoration is not None and now_s > restoration.deadline_s:
-            text = (
-                f"server {', '.join(map(str, sorted(restoration.waiting)))} did not restore in"
-                f" {self.options.timeout_s:g} s: do all workers call restore?"
-            )
-            self._fail_restore(ExchangeTimeoutError(text, []))
         self._loop.call_later(_CHECK_S, self._check_deadlines)
 
     def _fail(self, transfer: KeyTransfer, error: Exception) -> None:
         if self._open.pop(transfer.name, None) is not None:
             transfer.future.set_exception(error)
 
-    def find(self, name: TransferName) -> KeyTransfer | None:
-        """Return an open transfer."""
-        return self._open.get(name)
+    def find(self, name: TransferName, pair: int) -> tuple[KeyTransfer, Pair] | None:
+        """Return a transfer and its pair if the pair's answer is due."""
+        transfer = self._open.get(name)
+        if transfer is None or pair not in transfer.remaining:
+            return None
+        return transfer, transfer.key.pairs[pair]
 
     def transfers_at(self, shard: int) -> list[KeyTransfer]:
         """Return the transfers with pairs at a shard, oldest first."""
@@ -328,7 +253,7 @@ class ParameterClient:
     def open_from(self, transfer: KeyTransfer) -> int:
         """Return the lowest open iteration of the transfer's key."""
         for key, iteration in self._open:
-            if key == transfer.key.number and iteration is not None:
+            if key == transfer.key.number:
                 return max(iteration, transfer.iteration - MAX_BEHIND)
         return transfer.iteration
 
@@ -336,41 +261,20 @@ class ParameterClient:
         self, transfer: KeyTransfer, pair: Pair, values: Values, num_contributors: int
     ) -> None:
         """Take an answer."""
-        self._was_answered = True
-        self._take(transfer, pair, values, num_contributors)
-
-    def on_parameters(
-        self, transfer: KeyTransfer, pair: Pair, values: Values, applied: int
-    ) -> None:
-        """Take parameters, as they are after the iteration `applied`."""
-        future = transfer.future
-        is_first = len(transfer.remaining) == len(transfer.key.pairs)
-        future.applied = applied if is_first else min(applied, future.applied)
-        self._take(transfer, pair, values, 0)
-
-    def _take(
-        self, transfer: KeyTransfer, pair: Pair, values: Values, num_contributors: int
-    ) -> None:
         if transfer.remaining == {pair.number}:
             del self._open[transfer.name]
         transfer.take(pair, values, num_contributors)
 
     def on_failure(self, name: TransferName | None, failure: Failure) -> None:
         """Fail a transfer; None: all of them."""
-        if failure.kind is FailureKind.UNREADY and self._was_answered:
-            failure = failure._replace(kind=FailureKind.RESTARTED)
         for transfer in list(self._open.values()):
             if name is None or name == transfer.name:
                 self._fail(transfer, error_of(failure))
-        if name is None:
-            self._fail_restore(error_of(failure))
 
     def on_shard_lost(self, shard: int, error: PeerError) -> None:
         """Fail the transfers that this shard had to answer."""
         for transfer in self.transfers_at(shard):
             self._fail(transfer, error)
-        if self.restore_step(shard) is not None:
-            self._fail_restore(error)
 
 
 def _check_dtype(array: NDArray[np.float32]) -> None:

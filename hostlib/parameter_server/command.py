@@ -12,12 +12,12 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Never
 
 from ..config import secret_from_environment
 from ..errors import HostlibError
-from .checkpoint import CheckpointPlan
 from .options import ServerOptions, StragglerDrop
-from .rules import RuleKind, UpdateRule
+from .rules import RuleKind
 from .server import ParameterServer
 
 PROGRAM = "python -m switchfold.hostlib.parameter_server"
@@ -26,6 +26,18 @@ _DESCRIPTION = """\
 Run one shard of a parameter server. It prints "listening on ADDRESS:PORT" when workers may connect,
 and runs until SIGINT or SIGTERM. The secret is read from the variable SWITCHFOLD_TOKEN.
 """
+_RETIRED = ("--learning-rate", "--momentum", "--checkpoints", "--every")
+
+
+def _retired(_value: str, what: str = "this option") -> Never:
+    raise argparse.ArgumentTypeError(
+        f"{what} is retired; use a TableDefinition or TensorDefinition with an optimiser, and --log"
+        " (docs/parameter_server.md)"
+    )
+
+
+def _rule(name: str) -> str:
+    return _retired(name, name) if name == "sgd" else name
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
@@ -39,12 +51,11 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--rule",
+        type=_rule,
         choices=[kind.value for kind in RuleKind],
         default=RuleKind.SUM.value,
         help="rule for the summed updates (sum)",
     )
-    parser.add_argument("--learning-rate", type=float, default=0.0, help="learning rate of sgd")
-    parser.add_argument("--momentum", type=float, default=0.0, help="momentum of sgd (0)")
     parser.add_argument(
         "--timeout",
         type=float,
@@ -60,20 +71,13 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--quorum", type=int, help="fewest workers in such a sum")
     parser.add_argument(
-        "--checkpoints",
-        type=Path,
-        metavar="DIRECTORY",
-        help="for sgd: save here, and start with the newest",
-    )
-    parser.add_argument(
-        "--every", type=int, default=1, metavar="N", help="iterations per checkpoint (1)"
-    )
-    parser.add_argument(
         "--log",
         type=Path,
         metavar="DIRECTORY",
-        help="keep the sparse tables here: the server starts with them, also after a crash",
+        help="keep tables and tensors here: the server starts with them, also after a crash",
     )
+    for name in _RETIRED:
+        parser.add_argument(name, type=_retired, help=argparse.SUPPRESS)
     return parser
 
 
@@ -121,20 +125,12 @@ def _stop_signal() -> Generator[Callable[[], object]]:
 def _serve(
     options: argparse.Namespace, drop: StragglerDrop | None, await_stop: Callable[[], object]
 ) -> int:
-    plan = None
-    if options.checkpoints is not None:
-        plan = CheckpointPlan(directory=options.checkpoints, every=options.every)
     server_options = ServerOptions(
         num_workers=options.num_workers,
         shard=options.shard,
-        rule=UpdateRule(
-            kind=RuleKind(options.rule),
-            learning_rate=options.learning_rate,
-            momentum=options.momentum,
-        ),
+        rule=RuleKind(options.rule),
         timeout_s=options.timeout,
         stragglers=drop,
-        checkpoints=plan,
         log=options.log,
     )
     server = ParameterServer(

@@ -112,8 +112,8 @@ class PairLayout:
         for name, num_values in sizes.items():
             self.add(name, num_values)
 
-    def description(self, first: int = 0, end: int | None = None) -> bytes:
-        """Return the keys from `first` to before `end` (None: all), as JSON."""
+    def description(self, first: int, end: int) -> bytes:
+        """Return the keys from `first` to before `end`, as JSON."""
         return json.dumps(
             {
                 "num_servers": self.num_servers,

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ConfigurationError
-from .checkpoint import CheckpointPlan
 from .layout import PAIR_BYTES
-from .rules import UpdateRule
+from .rules import RuleKind
 
 GENERATION = 1
 """Generation in greetings to parameter servers, which have no views."""
@@ -34,22 +33,16 @@ class ServerOptions:
     """Number of updates that complete a sum."""
     shard: int = 0
     """This server's position in the clients' list of servers."""
-    rule: UpdateRule = UpdateRule()  # noqa: RUF009 - frozen
+    rule: RuleKind = RuleKind.SUM
     timeout_s: float = 30.0
     """Time from a pair's first update until its workers get an error with the missing workers."""
     grace_s: float = 5.0
     """Time for a worker to connect again after its connection broke, while others wait for it."""
     stragglers: StragglerDrop | None = None
-    checkpoints: CheckpointPlan | None = None
-    """A server starts with the newest checkpoint that it finds."""
     log: Path | None = None
-    """Directory of the log of the sparse tables; None: they do not outlive the server."""
+    """Directory of the log of the tables; None: they do not outlive the server."""
 
     def __post_init__(self) -> None:
-        if self.checkpoints is not None and not self.rule.keeps_parameters:
-            raise ConfigurationError(
-                f"the {self.rule.kind.value} rule keeps nothing to checkpoint; use sgd"
-            )
         if not 1 <= self.num_workers <= 1 << 15:
             raise ConfigurationError(f"{self.num_workers} workers; give 1 to {1 << 15}")
         if not 0 <= self.shard < 1 << 16:

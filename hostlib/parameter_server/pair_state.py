@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, final
 
 import numpy as np
 
-from .rules import PairParameters, Values, as_workers_sent
+from .rules import Values, as_workers_sent
 
 
 class FailureKind(enum.StrEnum):
@@ -29,8 +29,6 @@ class FailureKind(enum.StrEnum):
     """The server was killed, and updates are lost."""
     LATE = enum.auto()
     """This worker is too late."""
-    UNREADY = enum.auto()
-    """There are no parameters to update."""
 
 
 KEPT_ANSWERS = 8
@@ -95,16 +93,8 @@ class Answered(Protocol):
         """Deliver an answer; its values stay until the worker acknowledges them."""
         ...
 
-    def send_initial(self, key: int, pair: int, iteration: int, values: Values) -> None:
-        """Deliver parameters as they are after `iteration`; -1: before the first one."""
-        ...
-
-    def send_failure(self, key: int | None, iteration: int | None, failure: Failure) -> None:
-        """Report that no answer will come; key None: for all, iteration None: to `initialise`."""
-        ...
-
-    def send_restore(self, choices: list[int] | None) -> None:
-        """Report the iterations that can be restored; None: the chosen one is restored."""
+    def send_failure(self, key: int, iteration: int, failure: Failure) -> None:
+        """Report that no answer will come."""
         ...
 
 
@@ -172,9 +162,6 @@ class PairState:
         self.pending: dict[int, PendingSum] = {}
         self.answers: dict[int, Answer] = {}  # in rising order of iterations
         self.failures: dict[int, Failure] = {}
-        self.kept: PairParameters | None = None
-        self.is_restored = False
-        """Whether `kept` comes from a checkpoint, and no update has been applied since."""
         self.last_closed = -1
         self._pool = pool
         self._open_from = [-1] * num_workers

@@ -23,7 +23,6 @@ from ..errors import (
 from ..peers import PeerServer
 from ..peers.connection import Connection
 from ..peers.frames import Greeting, Purpose
-from .checkpoint import Checkpoint, CheckpointStore
 from .layout import Pair, PairLayout
 from .options import GENERATION, ServerOptions
 from .pair_state import (
@@ -36,15 +35,11 @@ from .pair_state import (
     PairState,
     PendingSum,
 )
-from .recovery import NOTHING, Recovery
-from .rules import PairParameters, Values, as_workers_sent
+from .rules import Values, as_workers_sent
 from .tables.port import TablePort
 from .tables.service import TableService
 from .worker_end import WorkerEnd
 
-_RESTORING = Failure(
-    FailureKind.RESTARTED, "another worker goes back to a checkpoint; restore this one, too"
-)
 _CHECK_S = 0.5
 _logger = logging.getLogger(__name__)
 
@@ -54,8 +49,8 @@ class ParameterServer:
     """Listens as soon as it is made. One thread does all the work: use one server per core.
 
     `counters`: updates, replayed_updates and late_updates (both ignored), broadcasts (answered
-    pairs), partial_pairs (without late workers), failed_pairs, restored, received_floats and
-    sent_floats (payload on the wire).
+    pairs), partial_pairs (without late workers), failed_pairs, received_floats and sent_floats
+    (payload on the wire).
     """
 
     def __init__(
@@ -77,20 +72,8 @@ class ParameterServer:
         self._pairs: dict[tuple[int, int], PairState] = {}
         self._ends: dict[int, Answered] = {}
         self._gone_s: dict[int, float] = {}
-        self._store: CheckpointStore | None = None
-        if options.checkpoints is not None:
-            self._store = CheckpointStore(options.checkpoints, options.shard)
-            self._take_over(self._store.newest())
-        self._num_pairs = (0, 0)  # the number of keys, and of their pairs on this shard
         self._peers = PeerServer(address, port, token=token)
         self.address, self.port, self.loop = address, self._peers.port, self._peers.loop
-        self._recovery = Recovery(
-            options.num_workers,
-            self._store,
-            post=self.loop.post,
-            offer=self._offer,
-            reset=self._reset,
-        )
         try:
             self.tables = TableService(
                 self.loop, options.num_workers, directory=options.log, timeout_s=options.timeout_s
@@ -105,8 +88,6 @@ class ParameterServer:
         """End all connections and the threads; a second call does nothing."""
         self._peers.close()
         self.tables.close()
-        if self._store is not None:
-            self._store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -215,17 +196,6 @@ class ParameterServer:
             self._pairs[key, pair] = state
         return state
 
-    def initialise(self, worker_id: int, key: int, pair: int, values: Values) -> None:
-        """Set a pair's parameters if there are none; send the pair's parameters."""
-        state = self._state_of(key, pair)
-        if not self.options.rule.keeps_parameters:
-            text = f"a server with the {self.options.rule.kind.value} rule keeps no parameters"
-            self._tell(worker_id, key, None, Failure(FailureKind.UNREADY, text))
-            return
-        if state.kept is None:
-            state.kept = PairParameters(values.copy())
-        self._ends[worker_id].send_initial(key, pair, state.kept.applied, state.kept.values.copy())
-
     def update(
         self, origin: Origin, key: int, pair: int, values: Values, *, is_lent: bool = False
     ) -> None:
@@ -246,7 +216,7 @@ class ParameterServer:
             text = (
                 f"{self._name(key)}: worker {worker_id} is at iteration {iteration} and will not"
                 f" contribute to iteration {older}: it skipped that one, or has its answer from a"
-                " server that was killed"
+                " server that was killed; restart all workers"
             )
             self._fail(key, pair, older, Failure(FailureKind.RESTARTED, text, (worker_id,)))
         self.counters["updates"] += 1
@@ -256,70 +226,10 @@ class ParameterServer:
         waiting.add(worker_id, values, is_lent=is_lent)
         self._close_if_complete(key, pair, iteration)
 
-    def ask_restore(self, worker_id: int) -> None:
-        """Note that a worker wants to go back to a checkpoint, as all must."""
-        self._recovery.ask(worker_id)
-        if self._recovery.is_asked:
-            for (key, pair), state in self._pairs.items():
-                for iteration in list(state.pending):
-                    self._fail(key, pair, iteration, _RESTORING)
-
-    def restore(self, worker_id: int, iteration: int) -> None:
-        """Go back to a checkpoint that a worker has chosen."""
-        try:
-            self._recovery.go_back(worker_id, iteration)
-        except (OSError, ValueError) as error:
-            self._tell(worker_id, None, None, Failure(FailureKind.RESTARTED, str(error)))
-            return
-        end = self._ends.get(worker_id)
-        if end is not None:
-            end.send_restore(None)
-
-    def _offer(self, iterations: list[int], to_worker: int | None) -> None:
-        for worker_id, end in list(self._ends.items()):
-            if to_worker in (None, worker_id):
-                end.send_restore(iterations)
-
-    def _reset(self, iteration: int) -> None:
-        checkpoint = None
-        if iteration != NOTHING:
-            if self._store is None:
-                raise ValueError(f"no checkpoint of iteration {iteration}")
-            checkpoint = self._store.load(iteration)
-        self._pairs.clear()
-        if self._store is not None:
-            self._store.forget()
-        self._take_over(checkpoint)
-        self.counters["restored"] += 1
-
-    def _take_over(self, checkpoint: Checkpoint | None) -> None:
-        if checkpoint is None:
-            return
-        if self.layout is None:
-            self.layout = PairLayout.of_description(checkpoint.layout)
-            self._pool = BufferPool(self.layout.pair_bytes // 4)
-            self.layout.merge(checkpoint.layout, NOTHING)
-        everybody = frozenset(range(self.options.num_workers))
-        for (key, pair), kept in checkpoint.pairs.items():
-            state = self._state_of(key, pair)
-            state.kept, state.is_restored = kept, True
-            # A worker that did not get this answer before the server was killed asks again.
-            state.last_closed = kept.applied
-            state.answers[kept.applied] = Answer(kept.values.copy(), everybody)
-
-    def _save(self, key: int, pair: int, kept: PairParameters) -> None:
-        store, layout = self._store, self.layout
-        if store is None or layout is None or not store.is_due(kept.applied):
-            return
-        if self._num_pairs[0] != len(layout.keys):
-            own = (p for k in layout.keys for p in k.pairs if p.shard == self.options.shard)
-            self._num_pairs = (len(layout.keys), sum(1 for _ in own))
-        store.collect((key, pair), kept, num_pairs=self._num_pairs[1], layout=layout.description)
-
     def _is_over(
         self, state: PairState, worker_id: int, key: int, pair: int, iteration: int
     ) -> bool:
-        """Answer an update that comes too late or too early; return whether it is one."""
+        """Answer an update that comes too late, or again; return whether it is one."""
         failure = state.failures.get(iteration)
         answer = state.answers.get(iteration)
         if answer is not None:
@@ -345,34 +255,14 @@ class ParameterServer:
                 f" {state.last_closed}; worker {worker_id} is too late",
                 (worker_id,),
             )
-        if failure is None and self._recovery.is_asked:
-            failure = _RESTORING
-        if failure is None:
-            failure = self._unready(state, key, iteration)
         if failure is not None:
             self._tell(worker_id, key, iteration, failure)
         return failure is not None
 
-    def _unready(self, state: PairState, key: int, iteration: int) -> Failure | None:
-        kept = state.kept
-        if not self.options.rule.keeps_parameters:
-            return None
-        if kept is None:
-            return Failure(
-                FailureKind.UNREADY, f"{self._name(key)}: no parameters yet; initialise it first"
-            )
-        if state.is_restored and not {iteration, *state.pending} & {kept.applied + 1}:
-            return Failure(
-                FailureKind.RESTARTED,
-                f"{self._name(key)}: the server came back with a checkpoint of iteration"
-                f" {kept.applied}, and this is an update of {iteration}; restore all workers",
-            )
-        return None
-
     def _close_if_complete(self, key: int, pair: int, iteration: int) -> None:
-        state = self._pairs.get((key, pair))  # None: the shard was set back meanwhile
-        waiting = state.pending.get(iteration) if state is not None else None
-        if state is None or waiting is None:
+        state = self._pairs[key, pair]
+        waiting = state.pending.get(iteration)
+        if waiting is None:
             return
         count = len(waiting.contributors)
         drop = self.options.stragglers
@@ -383,11 +273,7 @@ class ParameterServer:
                 return
             self.counters["partial_pairs"] += 1
         total = waiting.total()
-        self.options.rule.apply(total, count, state.kept)
-        if state.kept is not None:
-            state.kept.applied = iteration
-            state.is_restored = False
-            self._save(key, pair, state.kept)
+        self.options.rule.apply(total, count)
         answer = Answer(total, frozenset(waiting.contributors))
         state.close(iteration, answer)
         self.counters["broadcasts"] += 1
@@ -406,9 +292,7 @@ class ParameterServer:
         if end is not None:  # otherwise it sends the update again when it is back
             end.send_answer(key, pair, iteration, answer)
 
-    def _tell(
-        self, worker_id: int, key: int | None, iteration: int | None, failure: Failure
-    ) -> None:
+    def _tell(self, worker_id: int, key: int, iteration: int, failure: Failure) -> None:
         end = self._ends.get(worker_id)
         if end is not None:
             end.send_failure(key, iteration, failure)
@@ -449,7 +333,7 @@ class ParameterServer:
     def refuse(self, worker_id: int, end: WorkerEnd, error: PeerError) -> None:
         """Tell a worker that its keys or frames are refused."""
         _logger.warning("server %d: worker %d: %s", self.options.shard, worker_id, error)
-        end.send_failure(None, None, Failure(FailureKind.MISMATCH, str(error), (worker_id,)))
+        end.send_refusal(Failure(FailureKind.MISMATCH, str(error), (worker_id,)))
 
 
 def _list(worker_ids: Sequence[int]) -> str:

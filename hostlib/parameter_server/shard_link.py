@@ -15,20 +15,16 @@ from ..peers.frames import (
     FailedFrame,
     Frame,
     FrameKind,
-    InitialFrame,
     Packable,
-    ParametersFrame,
     PushedFactorsFrame,
-    RestorableFrame,
     UpdateFrame,
-    unpack_answer,
 )
 from ..peers.handshake import PeerCall
 from .layout import VALUE_BYTES, Pair
 from .pair_state import Answer, Failure, FailureKind, Origin
 from .rules import Values
 from .server import ParameterServer
-from .transfer import KeyTransfer, TransferKind, TransferName
+from .transfer import KeyTransfer, TransferName
 
 if TYPE_CHECKING:
     from .client import ParameterClient
@@ -39,10 +35,6 @@ class ShardLink(Protocol):
 
     def submit(self, transfer: KeyTransfer) -> None:
         """Send the shard's pairs of a transfer."""
-        ...
-
-    def restore(self) -> None:
-        """Send the client's `restore_step`."""
         ...
 
     def close(self) -> None:
@@ -69,32 +61,18 @@ class RemoteShard:
         self._unreachable_s = unreachable_s
         self._link: DialledLink | None = None
         self._declared = 0
-        self._answer: AnswerFrame | ParametersFrame | None = None  # of the payload under way
+        self._answer: AnswerFrame | None = None  # of the payload under way
         self._place: Values | None = None
 
     def submit(self, transfer: KeyTransfer) -> None:
-        """Send now, or when the connection is up."""
-        if self._is_up():
-            self._declare()
-            self._send(transfer)
-
-    def restore(self) -> None:
-        """Send now, or when the connection is up."""
-        if self._is_up():
-            self._send_restore()
-
-    def _is_up(self) -> bool:
-        """Return whether the connection is up; dial if there is no link."""
+        """Send now, or when the connection is up; dial if there is no link."""
         if self._link is None:
             self._link = DialledLink(
                 self._loop, self._call, self, unreachable_s=self._unreachable_s
             )
-        return self._link.is_up
-
-    def _send_restore(self) -> None:
-        step = self._client.restore_step(self.shard)
-        if step is not None:
-            self._send_frame(step, memoryview(b""))
+        if self._link.is_up:
+            self._declare()
+            self._send(transfer)
 
     def close(self) -> None:
         """Close for good."""
@@ -114,26 +92,27 @@ class RemoteShard:
         if not pairs:
             return
         open_from = self._client.open_from(transfer)
-        if transfer.kind is TransferKind.FACTORS:
-            rows, u_columns, v_columns = transfer.matrix
+        if transfer.matrix is not None:
             frame = PushedFactorsFrame(
                 payload_bytes=transfer.source.nbytes,
                 iteration=transfer.iteration,
                 open_from=open_from,
-                rows=rows,
-                u_columns=u_columns,
-                v_columns=v_columns,
+                rows=transfer.matrix.rows,
+                u_columns=transfer.matrix.u_columns,
+                v_columns=transfer.matrix.v_columns,
                 key=transfer.key.number,
             )
             self._send_values(frame, transfer.source)
             return
         for pair in pairs:
-            num_bytes = VALUE_BYTES * pair.num_values
-            place = (transfer.key.number, pair.number, pair.num_values)
-            if transfer.kind is TransferKind.INITIAL:
-                frame = InitialFrame(num_bytes, *place)
-            else:
-                frame = UpdateFrame(num_bytes, *place, transfer.iteration, open_from)
+            frame = UpdateFrame(
+                payload_bytes=VALUE_BYTES * pair.num_values,
+                key=transfer.key.number,
+                pair=pair.number,
+                num_values=pair.num_values,
+                iteration=transfer.iteration,
+                open_from=open_from,
+            )
             self._send_values(frame, transfer.part(pair))
 
     def _send_values(self, frame: Packable, values: Values) -> None:
@@ -152,14 +131,12 @@ class RemoteShard:
         self._link = link  # it may be up before the constructor has returned
         self._declared = 0
         self._declare()
-        self._send_restore()
         for transfer in self._client.transfers_at(self.shard):
             self._send(transfer)
 
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
         """Dial again, even when idle: the server gives up a worker that is gone for long."""
-        is_restoring = self._client.restore_step(self.shard) is not None
-        if is_restoring or self._client.transfers_at(self.shard):
+        if self._client.transfers_at(self.shard):
             self._client.counters["reconnections"] += 1
         return True
 
@@ -176,7 +153,7 @@ class RemoteShard:
         """Return memory for an answer: in the result if the answer is still due."""
         self._place = None
         if frame.kind is FrameKind.ANSWER:
-            self._answer = unpack_answer(frame)
+            self._answer = AnswerFrame.unpack(frame)
             found = self._wanted(self._answer)
             if found is not None:
                 transfer, pair = found
@@ -186,7 +163,7 @@ class RemoteShard:
                     )
                 self._place = transfer.place(pair)
                 return self._place.data.cast("B")
-        elif frame.kind not in (FrameKind.FAILED, FrameKind.RESTORE):
+        elif frame.kind is not FrameKind.FAILED:
             raise PeerProtocolError(f"{frame.kind.name} frame from a parameter server")
         return memoryview(bytearray(frame.payload_bytes))
 
@@ -201,11 +178,6 @@ class RemoteShard:
             name = None if failed.key is None else TransferName(failed.key, failed.iteration)
             self._client.on_failure(name, failure)
             return
-        if frame.kind is FrameKind.RESTORE:
-            is_restored = RestorableFrame.unpack(frame).is_restored
-            choices = None if is_restored else [int(i) for i in json.loads(bytes(payload))]
-            self._client.on_restore(self.shard, choices)
-            return
         self._client.counters["received_floats"] += frame.payload_bytes // VALUE_BYTES
         place, self._place = self._place, None
         answer, self._answer = self._answer, None
@@ -214,17 +186,10 @@ class RemoteShard:
         if found is None or place is None:
             self._client.counters["unwanted_answers"] += 1
             return
-        if isinstance(answer, AnswerFrame):
-            self._client.on_answer(*found, place, answer.num_contributors)
-        else:
-            self._client.on_parameters(*found, place, answer.num_applied - 1)
+        self._client.on_answer(*found, place, answer.num_contributors)
 
-    def _wanted(self, answer: AnswerFrame | ParametersFrame) -> tuple[KeyTransfer, Pair] | None:
-        iteration = answer.iteration if isinstance(answer, AnswerFrame) else None
-        transfer = self._client.find(TransferName(answer.key, iteration))
-        if transfer is None or answer.pair not in transfer.remaining:
-            return None
-        return transfer, transfer.key.pairs[answer.pair]
+    def _wanted(self, answer: AnswerFrame) -> tuple[KeyTransfer, Pair] | None:
+        return self._client.find(TransferName(answer.key, answer.iteration), answer.pair)
 
 
 @final
@@ -250,7 +215,7 @@ class LocalShard:
                 return
             self._declared = known
         origin = Origin(client.worker_id, transfer.iteration, client.open_from(transfer))
-        if transfer.kind is TransferKind.FACTORS:
+        if transfer.matrix is not None:
             rows, u_columns, v_columns = transfer.matrix
             u = transfer.source[: rows * u_columns].reshape(rows, u_columns)
             v = transfer.source[rows * u_columns :].reshape(rows, v_columns)
@@ -258,24 +223,7 @@ class LocalShard:
             return
         for pair in transfer.pairs_of(self._shard):
             part = transfer.part(pair)
-            if transfer.kind is TransferKind.INITIAL:
-                server.initialise(client.worker_id, transfer.key.number, pair.number, part)
-            else:
-                server.update(origin, transfer.key.number, pair.number, part, is_lent=True)
-
-    def restore(self) -> None:
-        """Ask for the checkpoints, or choose one."""
-        step = self._client.restore_step(self._shard)
-        if step is None:
-            return
-        if step.chosen is None:
-            self._server.ask_restore(self._client.worker_id)
-        else:
-            self._server.restore(self._client.worker_id, step.chosen)
-
-    def send_restore(self, choices: list[int] | None) -> None:
-        """Pass the choices on."""
-        self._client.on_restore(self._shard, choices)
+            server.update(origin, transfer.key.number, pair.number, part, is_lent=True)
 
     def close(self) -> None:
         """Detach from the server."""
@@ -285,23 +233,10 @@ class LocalShard:
 
     def send_answer(self, key: int, pair: int, iteration: int, answer: Answer) -> None:
         """Pass an answer on."""
-        found = self._wanted(TransferName(key, iteration), pair)
+        found = self._client.find(TransferName(key, iteration), pair)
         if found is not None:
             self._client.on_answer(*found, answer.values, len(answer.contributors))
 
-    def send_initial(self, key: int, pair: int, iteration: int, values: Values) -> None:
-        """Pass parameters on."""
-        found = self._wanted(TransferName(key, None), pair)
-        if found is not None:
-            self._client.on_parameters(*found, values, iteration)
-
-    def _wanted(self, name: TransferName, pair: int) -> tuple[KeyTransfer, Pair] | None:
-        transfer = self._client.find(name)
-        if transfer is None or pair not in transfer.remaining:
-            return None
-        return transfer, transfer.key.pairs[pair]
-
-    def send_failure(self, key: int | None, iteration: int | None, failure: Failure) -> None:
+    def send_failure(self, key: int, iteration: int, failure: Failure) -> None:
         """Pass a failure on."""
-        name = None if key is None else TransferName(key, iteration)
-        self._client.on_failure(name, failure)
+        self._client.on_failure(TransferName(key, iteration), failure)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import enum
 from concurrent.futures import Future
 from typing import NamedTuple, final
 
@@ -16,7 +15,6 @@ from ..errors import (
     MemberLostError,
     PeerError,
     PeerMismatchError,
-    PeerProtocolError,
     ServerRestartedError,
 )
 from .layout import Key, Pair
@@ -32,17 +30,15 @@ class PullFuture(Future[NDArray[np.float32]]):
         super().__init__()
         self.num_contributors = 0
         """Fewest contributors of any pair of the result; 0 until done."""
-        self.applied = -1
-        """For `initialise`: last iteration in the oldest parameters, -1 for none."""
         self.set_running_or_notify_cancel()  # sent frames cannot be cancelled
 
 
-class TransferKind(enum.Enum):
-    """Kinds of transfers."""
+class Matrix(NamedTuple):
+    """Shapes of the factors of an update: u [rows, u_columns] and v [rows, v_columns]."""
 
-    UPDATE = enum.auto()
-    INITIAL = enum.auto()
-    FACTORS = enum.auto()
+    rows: int
+    u_columns: int
+    v_columns: int
 
 
 class TransferName(NamedTuple):
@@ -50,8 +46,7 @@ class TransferName(NamedTuple):
 
     key: int
     """Number of the key in the parameter layout."""
-    iteration: int | None
-    """None: the key's initialisation."""
+    iteration: int
 
 
 @final
@@ -61,19 +56,17 @@ class KeyTransfer:
     def __init__(
         self,
         *,
-        kind: TransferKind,
         key: Key,
         iteration: int,
         source: NDArray[np.float32],
         out: NDArray[np.float32],
-        matrix: tuple[int, int, int] = (0, 0, 0),
+        matrix: Matrix | None,
     ) -> None:
-        self.kind = kind
         self.key = key
         self.iteration = iteration
         self.source: Values = source.reshape(-1)
         self.matrix = matrix
-        """For factors: rows of u and v, columns of u, columns of v."""
+        """None: `source` is an update, not factors."""
         self.future = PullFuture()
         self.deadline_s = 0.0
         self.remaining: set[int] = {pair.number for pair in key.pairs}
@@ -85,8 +78,7 @@ class KeyTransfer:
     @property
     def name(self) -> TransferName:
         """The name of this transfer in answers."""
-        is_initial = self.kind is TransferKind.INITIAL
-        return TransferName(self.key.number, None if is_initial else self.iteration)
+        return TransferName(self.key.number, self.iteration)
 
     def pairs_of(self, shard: int) -> list[Pair]:
         """Return the pairs of a shard whose answer is due."""
@@ -126,6 +118,4 @@ def error_of(failure: Failure) -> PeerError:
         return ExchangeTimeoutError(failure.text, list(failure.worker_ids))
     if failure.kind is FailureKind.RESTARTED:
         return ServerRestartedError(failure.text)
-    if failure.kind is FailureKind.UNREADY:
-        return PeerProtocolError(failure.text)
     return PeerMismatchError(failure.text)

@@ -16,11 +16,7 @@ from ..peers.frames import (
     FailedFrame,
     Frame,
     FrameKind,
-    InitialFrame,
-    ParametersFrame,
     PushedFactorsFrame,
-    RestorableFrame,
-    RestoreFrame,
     UpdateFrame,
 )
 from ..peers.heartbeat import Heartbeat
@@ -36,7 +32,7 @@ if TYPE_CHECKING:
 class _Update(NamedTuple):
     """An update that is being received: its header, and memory for its values."""
 
-    frame: UpdateFrame | InitialFrame | PushedFactorsFrame
+    frame: UpdateFrame | PushedFactorsFrame
     room: Values
 
 
@@ -60,27 +56,21 @@ class WorkerEnd:
         """Send an answer's values."""
         values = answer.values
         num_contributors = len(answer.contributors)
-        self._send_values(
-            AnswerFrame(values.nbytes, key, pair, iteration, num_contributors), values
-        )
-
-    def send_initial(self, key: int, pair: int, iteration: int, values: Values) -> None:
-        """Send parameters."""
-        self._send_values(ParametersFrame(values.nbytes, key, pair, iteration + 1), values)
-
-    def _send_values(self, frame: AnswerFrame | ParametersFrame, values: Values) -> None:
         self._server.counters["sent_floats"] += values.size
+        frame = AnswerFrame(values.nbytes, key, pair, iteration, num_contributors)
         self.connection.send(frame, values.data.cast("B"))
 
-    def send_failure(self, key: int | None, iteration: int | None, failure: Failure) -> None:
+    def send_failure(self, key: int, iteration: int, failure: Failure) -> None:
         """Send the reason why no answer will come."""
+        self._send_failed(key, iteration, failure)
+
+    def send_refusal(self, failure: Failure) -> None:
+        """Send the reason why no answers will come to any update."""
+        self._send_failed(None, 0, failure)
+
+    def _send_failed(self, key: int | None, iteration: int, failure: Failure) -> None:
         text = json.dumps(failure._asdict()).encode()
         self.connection.send(FailedFrame(len(text), key, iteration), memoryview(text))
-
-    def send_restore(self, choices: list[int] | None) -> None:
-        """Send the iterations that can be restored; None: the chosen one is restored."""
-        text = json.dumps(choices).encode()
-        self.connection.send(RestorableFrame(len(text), choices is None), memoryview(text))
 
     # The connection calls the methods below.
 
@@ -90,11 +80,11 @@ class WorkerEnd:
         if self._is_refused:
             return memoryview(bytearray(frame.payload_bytes))
         try:
-            if frame.kind in (FrameKind.UPDATE, FrameKind.INITIAL):
+            if frame.kind is FrameKind.UPDATE:
                 self._update = self._pair_update(frame)
             elif frame.kind is FrameKind.FACTORS:
                 self._update = self._factors(frame)
-            elif frame.kind not in (FrameKind.DECLARE, FrameKind.HEARTBEAT, FrameKind.RESTORE):
+            elif frame.kind not in (FrameKind.DECLARE, FrameKind.HEARTBEAT):
                 raise PeerProtocolError(f"{frame.kind.name} frame at a parameter server")
         except PeerProtocolError as error:
             self._refuse(error)
@@ -103,8 +93,7 @@ class WorkerEnd:
         return memoryview(bytearray(frame.payload_bytes))
 
     def _pair_update(self, frame: Frame) -> _Update:
-        is_update = frame.kind is FrameKind.UPDATE
-        update = UpdateFrame.unpack(frame) if is_update else InitialFrame.unpack(frame)
+        update = UpdateFrame.unpack(frame)
         pair = self._server.pair(update.key, update.pair)
         size = (update.num_values, update.payload_bytes)
         if size != (pair.num_values, VALUE_BYTES * pair.num_values):
@@ -119,29 +108,18 @@ class WorkerEnd:
         return _Update(factors, np.empty(factors.num_values, np.float32))
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
-        """Take updates, declarations and restorations."""
+        """Take updates and declarations."""
         update, self._update = self._update, None
         if frame.kind is FrameKind.DECLARE:
             try:
                 self._server.declare(self._worker_id, bytes(payload))
             except (PeerMismatchError, PeerProtocolError) as error:
                 self._refuse(error)
-        if self._is_refused:
-            return
-        if frame.kind is FrameKind.RESTORE:
-            chosen = RestoreFrame.unpack(frame).chosen
-            if chosen is None:
-                self._server.ask_restore(self._worker_id)
-            else:
-                self._server.restore(self._worker_id, chosen)
-        elif update is not None:
+        if update is not None and not self._is_refused:
             self._take(update.frame, update.room)
 
-    def _take(self, frame: UpdateFrame | InitialFrame | PushedFactorsFrame, room: Values) -> None:
+    def _take(self, frame: UpdateFrame | PushedFactorsFrame, room: Values) -> None:
         self._server.counters["received_floats"] += room.size
-        if isinstance(frame, InitialFrame):
-            self._server.initialise(self._worker_id, frame.key, frame.pair, room)
-            return
         origin = Origin(self._worker_id, frame.iteration, frame.open_from)
         if isinstance(frame, UpdateFrame):
             self._server.update(origin, frame.key, frame.pair, room)

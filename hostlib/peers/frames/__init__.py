@@ -20,12 +20,7 @@ from .header import (
 from .parameters import (
     AnswerFrame,
     FailedFrame,
-    InitialFrame,
-    ParametersFrame,
-    RestorableFrame,
-    RestoreFrame,
     UpdateFrame,
-    unpack_answer,
 )
 from .reduction import LostFrame, ValueFlag, ValuesFrame
 from .request import FetchFrame
@@ -56,18 +51,13 @@ __all__ = [
     "Frame",
     "FrameKind",
     "Greeting",
-    "InitialFrame",
     "LostFrame",
     "Packable",
-    "ParametersFrame",
     "Purpose",
     "PushedFactorsFrame",
     "ReceiptFrame",
-    "RestorableFrame",
-    "RestoreFrame",
     "TableFrame",
     "UpdateFrame",
     "ValueFlag",
     "ValuesFrame",
-    "unpack_answer",
 ]

@@ -36,7 +36,7 @@ _HEADER = struct.Struct("!HBBIQHHIIII")
 
 
 class FrameKind(enum.IntEnum):
-    """The kinds of frames."""
+    """The kinds of frames; 17 and 21 are unused, as are 6 and 7."""
 
     CHALLENGE = 1
     """The server's first frame: a nonce."""
@@ -62,16 +62,12 @@ class FrameKind(enum.IntEnum):
     """Describes a worker's keys to a parameter server, as JSON."""
     UPDATE = 16
     """A worker's values of one pair of a key."""
-    INITIAL = 17
-    """Values that a pair has before the first update."""
     FACTORS = 18
     """Sufficient factors of a layer: rows of u, then as many of v."""
     ANSWER = 19
-    """A pair's values from a parameter server: of its updates, or its parameters."""
+    """The sum or mean of a pair's updates from a parameter server."""
     FAILED = 20
     """Why an exchange will not complete, as JSON."""
-    RESTORE = 21
-    """Asks a parameter server for its checkpoints, or chooses one; and the server's answer."""
     ENTER = 22
     """A worker's first frame to the tables of a parameter server: which process it is."""
     ENTERED = 23
@@ -109,11 +105,9 @@ MAX_PAYLOAD_BYTES = {
     FrameKind.NOT_COMPLETE: 0,
     FrameKind.DECLARE: 1 << 24,
     FrameKind.UPDATE: MAX_PAIR_BYTES,
-    FrameKind.INITIAL: MAX_PAIR_BYTES,
     FrameKind.FACTORS: MAX_FACTOR_BYTES,
     FrameKind.ANSWER: MAX_PAIR_BYTES,
     FrameKind.FAILED: 1 << 16,
-    FrameKind.RESTORE: 1 << 12,
     FrameKind.ENTER: 0,
     FrameKind.ENTERED: 0,
     FrameKind.DEFINE: 1 << 16,

@@ -21,7 +21,6 @@ from ...parameter_server import (
     RuleKind,
     ServerOptions,
     StragglerDrop,
-    UpdateRule,
 )
 from ...peers import PeerServer
 from ...schemes import InformationBook, Scheme
@@ -43,7 +42,6 @@ Servers = int | Sequence[str] | None
 """Number of ranks that host a shard (None: all), or "host:port" of each external shard."""
 DROP_S = 0.1
 """How long a shard waits for the others in a job with a quorum but no deadline."""
-_MEAN = UpdateRule(kind=RuleKind.MEAN)
 _Place = tuple[str, int]
 
 
@@ -112,7 +110,7 @@ class SchemeTransports:
         return ServerOptions(
             num_workers=self._talk.num_ranks,
             shard=self._talk.rank,
-            rule=_MEAN,
+            rule=RuleKind.MEAN,
             timeout_s=0.9 * timeout_s,  # shorter than the syncers': servers name the missing ranks
             stragglers=drop,
         )

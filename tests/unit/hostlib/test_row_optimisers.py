@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from row_reference import OPTIMISERS, apply
 from switchfold.hostlib import ConfigurationError, RowShapeError
-from switchfold.hostlib.parameter_server import RuleKind, UpdateRule
 from switchfold.hostlib.parameter_server.rows import (
     Adagrad,
     Adam,
@@ -24,7 +23,6 @@ from switchfold.hostlib.parameter_server.rows import (
     RowTable,
     Sgd,
 )
-from switchfold.hostlib.parameter_server.rules import PairParameters
 
 OF_EACH_OPTIMISER = pytest.mark.parametrize("optimiser", OPTIMISERS, ids=lambda each: each.name)
 
@@ -65,21 +63,6 @@ def test_rows_move_as_dense_arrays_do(optimiser: Optimiser) -> None:
         table.push(keys[:1], gradient[None])
         table.push(keys[1:], rng.standard_normal((1, 33), np.float32))
     assert table.pull(keys).values[0].tobytes() == values.tobytes()
-
-
-@pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_sgd_is_the_rule_of_the_parameter_server(momentum: float) -> None:
-    rule = UpdateRule(kind=RuleKind.SGD, learning_rate=0.05, momentum=momentum)
-    optimiser = Sgd(learning_rate=0.05, momentum=momentum)
-    rng = np.random.default_rng(2)
-    values = rng.standard_normal(1000, np.float32)
-    kept = PairParameters(values.copy())
-    state = np.zeros((optimiser.num_states, 1000), np.float32)
-    for step in range(1, 20):
-        gradient = rng.standard_normal(1000, np.float32)
-        optimiser.apply_dense(values, state, gradient, step=step)
-        rule.apply(gradient.copy(), 1, kept)
-    assert values.tobytes() == kept.values.tobytes()
 
 
 @pytest.mark.parametrize("l1", [0.0, 2.0])

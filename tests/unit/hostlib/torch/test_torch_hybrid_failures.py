@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from typing import Any
 
 import pytest
 
-from loopback import LOOPBACK
+from server_process import ServerProcess
 from torch_ranks import load_torch, require_torch
 
 require_torch()
@@ -146,23 +144,22 @@ def test_a_killed_parameter_server_comes_back_and_the_iteration_is_redone() -> N
     joint = batches(8, 8, 12)
     reference = seeded(three_layers, 1)
     train(reference, joint, reference.parameters())
-    servers = [start_server(port=0)]
-    port = int(servers[0][1])
+    server = ServerProcess("--rule", "mean", num_workers=2)
+    host, port = server.address
     before_kill = threading.Barrier(2)
 
     def rank_main(rank: int) -> tuple[Tensor, int]:
         module = seeded(three_layers, 1)
-        place = [f"{LOOPBACK}:{port}"]
+        place = [f"{host}:{port}"]
         with pair.wrap(rank, module, scheme="ps", servers=place, batch=4) as model:
             optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
             own = [x[4 * rank : 4 * rank + 4] for x in joint]
             steps(model, optimizer, own[:3])
             before_kill.wait(WAIT_S)
             if rank == 0:
-                servers[0][0].kill()
-                servers[0][0].wait(WAIT_S)
+                server.kill()
                 loss = (model(own[3]) - own[3][:, :5].sin()).square().mean()
-                servers.append(start_server(port=port))
+                server.start()
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
@@ -171,37 +168,12 @@ def test_a_killed_parameter_server_comes_back_and_the_iteration_is_redone() -> N
                 steps(model, optimizer, own[3:])  # sends to a server that is dead
             return parameters_of(module), model.iteration
 
-    try:
+    with server:
         results = pair.run(rank_main)
-    finally:
-        for process, _ in servers:
-            process.kill()
-            process.communicate(timeout=WAIT_S)
     assert [result[1] for result in results] == [8, 8]
     assert torch.equal(results[0][0], results[1][0])
     assert (results[0][0] - parameters_of(reference)).abs().max() < 1e-5
     pair.close()
-
-
-def start_server(port: int) -> tuple[subprocess.Popen[str], str]:
-    """Start a parameter server for two workers; return it and its port."""
-    command = [
-        "-m",
-        "switchfold.hostlib.parameter_server",
-        "--address",
-        LOOPBACK,
-        "--port",
-        str(port),
-    ]
-    process = subprocess.Popen(
-        [sys.executable, *command, "--num-workers", "2", "--rule", "mean"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    assert "listening on" in line
-    return process, line.strip().rpartition(":")[2]
 
 
 def test_factors_do_not_go_with_dropped_stragglers() -> None:

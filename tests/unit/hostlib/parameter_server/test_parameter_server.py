@@ -29,7 +29,6 @@ from switchfold.hostlib.parameter_server import (
     ParameterClient,
     RuleKind,
     StragglerDrop,
-    UpdateRule,
 )
 from switchfold.hostlib.parameter_server.command import run as run_command
 from switchfold.hostlib.parameter_server.pair_state import Origin
@@ -232,36 +231,18 @@ def test_streams_that_stand_still_are_not_dialled_again(
         assert [client.counters["reconnections"] for client in cluster.clients] == [0, 0]
 
 
-def test_mean_and_sgd_rules() -> None:
+def test_mean_is_the_sum_divided() -> None:
     arrays = gradients(2, 100)
     mean = sum_in_order(arrays) / np.float32(2)
-    with ParameterCluster(2, rule=UpdateRule(kind=RuleKind.MEAN)) as cluster:
+    with ParameterCluster(2, rule=RuleKind.MEAN) as cluster:
         assert cluster.push_pull("w", arrays, 0)[1].tobytes() == mean.tobytes()
-    rule = UpdateRule(kind=RuleKind.SGD, learning_rate=0.1, momentum=0.5)
-    with ParameterCluster(2, rule=rule) as cluster:
-        with pytest.raises(Exception, match="initialise it first"):
-            cluster.push_pull("w", arrays, 0)
-        initial = [client.initialise("w", np.ones(100, np.float32)) for client in cluster.clients]
-        assert all((future.result(WAIT_S) == 1).all() for future in initial)
-        assert initial[0].applied == -1
-        expected, velocity, results = np.ones(100), np.zeros(100), arrays
-        for iteration in range(1, 4):
-            velocity = 0.5 * velocity + mean
-            expected -= 0.1 * velocity
-            results = cluster.push_pull("w", arrays, iteration)
-            np.testing.assert_allclose(results[0], expected, atol=1e-6)
-            assert results[0].tobytes() == results[1].tobytes()
-        late = cluster.clients[1].initialise("w", np.zeros(100, np.float32))
-        assert late.result(WAIT_S).tobytes() == results[0].tobytes()
-        assert late.applied == 3
 
 
 def test_stragglers_are_dropped_and_the_mean_is_of_those_who_came() -> None:
     arrays = gradients(3, 2000)
     # Long enough for all three to be in time, as they are first and last.
     drop = StragglerDrop(deadline_s=2.0, quorum=2)
-    rule = UpdateRule(kind=RuleKind.MEAN)
-    with ParameterCluster(3, rule=rule, stragglers=drop, client=SMALL_PAIRS) as cluster:
+    with ParameterCluster(3, rule=RuleKind.MEAN, stragglers=drop, client=SMALL_PAIRS) as cluster:
         full = cluster.push_pull("w", arrays, 0)
         started_s = time.monotonic()
         futures = [cluster.clients[w].push_pull("w", arrays[w], 1) for w in (0, 2)]
@@ -412,7 +393,6 @@ def test_command_says_where_it_listens_and_what_is_wrong() -> None:
     ("arguments", "text"),
     [
         (["--num-workers", "0"], "0 workers; give 1 to"),
-        (["--num-workers", "2", "--rule", "sgd"], "give a rate above 0"),
         (["--num-workers", "2", "--address", "192.0.2.1"], "cannot listen"),
         (["--num-workers", "2", "--port", "70000"], "port"),
     ],
@@ -422,3 +402,24 @@ def test_command_refuses_bad_options(
 ) -> None:
     assert run_command(["--address", "127.0.0.1", *arguments]) == 1
     assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "retired",
+    [
+        ("--rule", "sgd"),
+        ("--learning-rate", "0.1"),
+        ("--momentum", "0.9"),
+        ("--checkpoints", "/tmp"),
+        ("--every", "4"),
+    ],
+)
+def test_command_says_what_replaces_a_retired_option(
+    retired: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run_command(["--address", "127.0.0.1", "--num-workers", "2", *retired])
+    assert caught.value.code == 2
+    text = capsys.readouterr().err
+    assert f"argument {retired[0]}: " in text
+    assert "is retired; use a TableDefinition or TensorDefinition" in text
