@@ -27,8 +27,8 @@ from ...errors import (
 )
 from ...peers.frames import FrameKind
 from ..rows import PulledRows, RowTable
+from .change import MAX_OPEN_REQUESTS, TableChange
 from .definition import TableDefinition
-from .request import MAX_OPEN_REQUESTS, Request
 
 KEY_BYTES: Final = 8
 VALUE_BYTES: Final = 4
@@ -46,7 +46,7 @@ class Push(NamedTuple):
 
 
 @dataclass
-class WorkerState:
+class WorkerProgress:
     """What the tables know of a worker."""
 
     incarnation: int = 0
@@ -65,7 +65,7 @@ class WorkerState:
 
 
 @dataclass
-class Table:
+class DefinedTable:
     """A table, and the pushes that wait for the end of their iteration."""
 
     definition: TableDefinition
@@ -127,8 +127,8 @@ class TableState:
     """
 
     def __init__(self, num_workers: int) -> None:
-        self.workers = [WorkerState() for _ in range(num_workers)]
-        self.tables: dict[int, Table] = {}
+        self.workers = [WorkerProgress() for _ in range(num_workers)]
+        self.tables: dict[int, DefinedTable] = {}
         self.counters: Counter[str] = Counter()
 
     @property
@@ -136,7 +136,7 @@ class TableState:
         """How many iterations all workers have ended."""
         return min(worker.clock for worker in self.workers)
 
-    def check(self, request: Request, payload: memoryview) -> None:
+    def check(self, request: TableChange, payload: memoryview) -> None:
         """Raise what is wrong with a request; make the rows of a push, so that it has room.
 
         Raises PeerProtocolError, ConfigurationError and RowTableError.
@@ -148,7 +148,7 @@ class TableState:
             table.prepare(keys, gradients)
 
     def apply(
-        self, request: Request, payload: memoryview, *, lsn: int = 0, is_replay: bool = False
+        self, request: TableChange, payload: memoryview, *, lsn: int = 0, is_replay: bool = False
     ) -> None:
         """Apply a request; `lsn` is that of its record, 0 without a log.
 
@@ -190,7 +190,7 @@ class TableState:
         self.counters["pulled_keys"] += keys.size
         return self.tables[number].pull(keys)
 
-    def table(self, number: int) -> Table:
+    def table(self, number: int) -> DefinedTable:
         """Return a table. Raises ConfigurationError."""
         found = self.tables.get(number)
         if found is None:
@@ -208,7 +208,7 @@ class TableState:
             for push in pushes
         )
 
-    def _enter(self, request: Request) -> None:
+    def _enter(self, request: TableChange) -> None:
         worker = self.workers[request.worker_id]
         if request.incarnation == worker.incarnation:
             return
@@ -226,7 +226,7 @@ class TableState:
         if known is None:
             if len(self.tables) == MAX_TABLES:
                 raise ConfigurationError(f"this server has {MAX_TABLES} tables, and takes no more")
-            self.tables[definition.number] = Table(definition, definition.new_rows())
+            self.tables[definition.number] = DefinedTable(definition, definition.new_rows())
         elif known.definition.name != definition.name:
             raise ConfigurationError(
                 f"table {definition.name!r} has the number of {known.definition.name!r}, which is"
@@ -239,8 +239,8 @@ class TableState:
             )
 
     def _batch(
-        self, request: Request, payload: memoryview
-    ) -> tuple[Table, NDArray[np.int64], NDArray[np.float32]]:
+        self, request: TableChange, payload: memoryview
+    ) -> tuple[DefinedTable, NDArray[np.int64], NDArray[np.float32]]:
         table = self.table(request.table)
         width, count = table.definition.width, request.num_keys
         if len(payload) != count * (KEY_BYTES + VALUE_BYTES * width):
@@ -251,7 +251,7 @@ class TableState:
         gradients = np.frombuffer(payload, np.float32, count * width, KEY_BYTES * count)
         return table, keys, gradients.reshape(count, width)
 
-    def _push(self, request: Request, payload: memoryview, lsn: int, is_replay: bool) -> None:
+    def _push(self, request: TableChange, payload: memoryview, lsn: int, is_replay: bool) -> None:
         table, keys, gradients = self._batch(request, payload)
         self.counters["pushes"] += 1
         self.counters["pushed_keys"] += keys.size
@@ -286,7 +286,7 @@ class TableState:
             raise refused
 
 
-def _count(worker: WorkerState, number: int) -> None:
+def _count(worker: WorkerProgress, number: int) -> None:
     """Go on to the number of a request; those that are left out were denied."""
     oldest = number - MAX_OPEN_REQUESTS
     worker.denied.extend(range(max(worker.number, oldest) + 1, number))
