@@ -222,7 +222,7 @@ class TableService:
         if request.number <= self._accepted[worker_id]:
             return
         try:
-            self.state.check(request, payload)
+            self.state.check(request, payload, is_next=self._log is None)
         except HostlibError as error:
             self._accepted[worker_id] = request.number
             self._deny(request, error)

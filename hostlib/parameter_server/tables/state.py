@@ -129,8 +129,10 @@ class TableState:
         """How many iterations all workers have ended."""
         return min(worker.clock for worker in self.workers)
 
-    def check(self, request: Request, payload: memoryview) -> None:
+    def check(self, request: Request, payload: memoryview, *, is_next: bool = False) -> None:
         """Raise what is wrong with a request; make the rows of a push, so that it has room.
+
+        `is_next`: it is applied at once, which checks asynchronous pushes once more.
 
         Raises PeerProtocolError, ConfigurationError and RowTableError.
         """
@@ -138,6 +140,8 @@ class TableState:
             TableDefinition.unpack(bytes(payload))
         elif request.kind is FrameKind.PUSH:
             table, keys, gradients = self._batch(request, payload)
+            if is_next and not table.definition.is_synchronous:
+                return
             check_finite(table.definition.name, keys, gradients)
             table.make(keys)
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -53,6 +54,26 @@ def test_pushes_and_pulls(tmp_path: Path, num_servers: int, has_log: bool) -> No
         assert found.values.dtype == np.float32
         pushes = sum(server.tables.state.counters["pushed_keys"] for server in cluster.servers)
         assert pushes == 2 * 20 * 64
+
+
+@pytest.mark.parametrize("num_servers", [1, 3])
+def test_arrays_may_change_after_the_call(num_servers: int) -> None:
+    with TableCluster(1, num_servers) as cluster:
+        client = cluster.client(0)
+        table = client.define(TableDefinition(name="w", width=1))
+        keys, gradients = np.arange(50), np.arange(50, dtype=np.float32).reshape(50, 1)
+        changed = threading.Event()
+
+        def wait() -> None:
+            assert changed.wait(WAIT_S)
+
+        client._loop.post(wait)
+        futures = table.push_pull(keys, gradients, keys)
+        keys[:], gradients[:] = 7, -1
+        changed.set()
+        futures[0].result(WAIT_S)
+        assert (futures[1].result(WAIT_S).values[:, 0] == np.arange(50)).all()
+        assert (table.pull(keys).result(WAIT_S).values == 7).all()
 
 
 @pytest.mark.parametrize("num_servers", [1, 3])
