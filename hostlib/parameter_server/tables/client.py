@@ -223,7 +223,14 @@ class TableClient:
         self._post(enter)
         self._wait(gathering.future, "the first connection")
 
+    def _check_thread(self) -> None:
+        if self._loop.is_own_thread:
+            raise ConfigurationError(
+                "the callback of a future would wait for its own thread; use another thread"
+            )
+
     def _wait(self, future: Future[None], what: str) -> None:
+        self._check_thread()
         try:
             future.result(self.options.timeout_s)
         except TimeoutError as error:
@@ -249,6 +256,8 @@ class TableClient:
             return self._is_closed or self._open_bytes + size <= max(size, MAX_OPEN_BYTES)
 
         with self._changed:
+            if not has_room():
+                self._check_thread()
             if not self._changed.wait_for(has_room, self.options.timeout_s):
                 raise ExchangeTimeoutError(
                     f"{self._num_open} requests with {self._open_bytes} bytes of gradients have"

@@ -409,3 +409,38 @@ def test_closing_a_client_fails_what_is_open() -> None:
         client.close()
         with pytest.raises(PeerClosedError, match="the table client is closed"):
             waiting.result(WAIT_S)
+
+
+def test_callbacks_that_would_wait_for_themselves_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with TableCluster(1) as cluster:
+        client = cluster.client(0)
+        table = client.define(TableDefinition(name="w", width=1))
+        keys, ones = keys_of(1), floats_of([1])
+        errors: list[Exception] = []
+        done = threading.Event()
+
+        def call(_: Future[None]) -> None:
+            table.push(keys, ones)  # does not wait
+            monkeypatch.setattr(
+                "switchfold.hostlib.parameter_server.tables.client.MAX_OPEN_BYTES", 1
+            )
+            for bad in (lambda: client.define(table.definition), lambda: table.push(keys, ones)):
+                try:
+                    bad()
+                except ConfigurationError as error:
+                    errors.append(error)
+            done.set()
+
+        held = threading.Event()
+
+        def wait() -> None:
+            assert held.wait(WAIT_S)
+
+        client._loop.post(wait)
+        table.push(keys, ones).add_done_callback(call)
+        held.set()
+        assert done.wait(WAIT_S)
+        assert len(errors) == 2
+        assert all("would wait for its own thread" in str(error) for error in errors)
