@@ -15,6 +15,7 @@ REFERENCE = {
     "hostlib": "switchfold.hostlib",
     "torch": "switchfold.hostlib.torch",
     "parameter_server": "switchfold.hostlib.parameter_server",
+    "hot_rows": "switchfold.hostlib.hot_rows",
     "schemes": "switchfold.hostlib.schemes",
     "controller": "switchfold.controller",
     "bmv2_topos": "switchfold.bmv2_topos",

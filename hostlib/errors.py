@@ -59,9 +59,7 @@ HostlibError
 |  |- LogBrokenError: the disk failed, and what it holds is unknown until the log is opened again
 |  |- DiskFullError: nothing of what did not fit was kept
 |  `- StorageDamagedError: names file and offset
-|- PushError: a push to a parameter server that cannot be applied
-|  |- StaleIncarnationError: a newer process has this worker's id
-|  `- PushWindowError: too far beyond the first push that is missing
+|- HotRowError (also ValueError): a sketch or a lane layout that is damaged, or keys that do not fit
 |- TraceError: a file of a timeline cannot be written or read
 `- TransportError
    |- TransportPermissionError (also PermissionError)
@@ -351,16 +349,8 @@ class StorageDamagedError(StorageError):
         self.offset = offset
 
 
-class PushError(HostlibError):
-    """A push to a parameter server cannot be applied."""
-
-
-class StaleIncarnationError(PushError):
-    """The push comes from a process whose worker id a newer process has taken over."""
-
-
-class PushWindowError(PushError):
-    """The push is too far beyond the first one that is missing."""
+class HotRowError(HostlibError, ValueError):
+    """A sketch or a lane layout is damaged, or the keys do not fit into it."""
 
 
 class TraceError(HostlibError):

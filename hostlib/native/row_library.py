@@ -77,7 +77,12 @@ class RowTableOptionsStruct(ctypes.Structure):
 class RowPushStruct(ctypes.Structure):
     """`row_push_t` of row_table.h."""
 
-    _fields_ = (("lsn", c_uint64), ("is_replay", c_bool))
+    _fields_ = (
+        ("lsn", c_uint64),
+        ("is_replay", c_bool),
+        ("is_start", c_bool),
+        ("is_check", c_bool),
+    )
 
 
 _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
@@ -109,7 +114,6 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
         c_void_p,
         POINTER(c_uint32),
     ),
-    "row_table_make": (c_int, c_void_p, c_void_p, c_uint32, POINTER(c_uint32)),
     "row_table_push": (
         c_int,
         c_void_p,

@@ -20,6 +20,7 @@ from .options import ServerOptions, StragglerDrop
 from .rules import RuleKind, UpdateRule
 from .server import ParameterServer
 
+PROGRAM = "python -m switchfold.hostlib.parameter_server"
 _SIGNALS = frozenset((signal.SIGINT, signal.SIGTERM))
 _DESCRIPTION = """\
 Run one shard of a parameter server. It prints "listening on ADDRESS:PORT" when workers may connect,
@@ -27,10 +28,8 @@ and runs until SIGINT or SIGTERM. The secret is read from the variable SWITCHFOL
 """
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m switchfold.hostlib.parameter_server", description=_DESCRIPTION
-    )
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=program, description=_DESCRIPTION)
     parser.add_argument("--address", required=True, help="IPv4 address of this host to listen on")
     parser.add_argument("--port", type=int, default=0, help="TCP port; by default 0: any")
     parser.add_argument("--num-workers", type=int, required=True, help="number of updates in a sum")
@@ -69,12 +68,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--every", type=int, default=1, metavar="N", help="iterations per checkpoint (1)"
     )
+    parser.add_argument(
+        "--log",
+        type=Path,
+        metavar="DIRECTORY",
+        help="keep the sparse tables here: the server starts with them, also after a crash",
+    )
     return parser
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run the command; return its exit code."""
-    parser = _parser()
+def run(arguments: Sequence[str], *, program: str = PROGRAM) -> int:
+    """Run the command; return its exit code. `program` is its name in the help."""
+    parser = _parser(program)
     options = parser.parse_args(arguments)
     if (options.drop_after is None) != (options.quorum is None):
         parser.error("--drop-after and --quorum go together")
@@ -130,6 +135,7 @@ def _serve(
         timeout_s=options.timeout,
         stragglers=drop,
         checkpoints=plan,
+        log=options.log,
     )
     server = ParameterServer(
         server_options,

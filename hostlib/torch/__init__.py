@@ -25,6 +25,7 @@ from .errors import (
 if TYPE_CHECKING:
     from .ddp.hooks import SwitchfoldState, allreduce_hook
     from .hybrid.hybrid_parallel import HybridParallel
+    from .table_embedding import TableEmbedding
 
 __all__ = [
     "CollectiveError",
@@ -36,6 +37,7 @@ __all__ = [
     "HybridParallel",
     "RankExitedError",
     "SwitchfoldState",
+    "TableEmbedding",
     "allreduce_hook",
     "register",
 ]
@@ -43,6 +45,7 @@ __all__ = [
 _HOMES = {
     "HybridParallel": "hybrid.hybrid_parallel",
     "SwitchfoldState": "ddp.hooks",
+    "TableEmbedding": "table_embedding",
     "allreduce_hook": "ddp.hooks",
 }
 """Modules that load torch; each is imported when its name is first used."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Check the Promela models of the slot protocol in their variants: `make model-check`."""
+"""Check the Promela models of slots and hot rows in their variants: `make model-check`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 ONE_SWITCH = "slot_protocol.pml"
 TREE = "tree_protocol.pml"
+HOT_ROW = "hot_row_protocol.pml"
+HOT_VALUES = "hot_row_values.pml"
 TIMEOUT_S = 240
-MAX_DEPTH = 10_000
+MAX_DEPTH = 100_000
 """Steps; a search that needs more counts as incomplete."""
-TABLE_LOG2 = 20
-"""Of the checker's hash table, for about a hundred thousand states."""
+TABLE_LOG2 = 22
+"""Of the checker's hash table, for up to a few million states."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,8 @@ class Variant:
     model: str = ONE_SWITCH
     has_error: bool = False
     """Whether the checker must find an error."""
+    is_long: bool = False
+    """Whether the search takes so long that the tests leave it out."""
 
     @property
     def is_about_progress(self) -> bool:
@@ -47,6 +51,22 @@ def _tree_defect(name: str, shows: str, **defines: int) -> Variant:
     return Variant(name=f"tree, {name}", shows=shows, defines=defines, model=TREE, has_error=True)
 
 
+def _hot_row(name: str, shows: str, **defines: int) -> Variant:
+    return Variant(name=f"hot row: {name}", shows=shows, defines=defines, model=HOT_ROW)
+
+
+def _hot_row_defect(name: str, shows: str, **defines: int) -> Variant:
+    return Variant(
+        name=f"hot row, {name}", shows=shows, defines=defines, model=HOT_ROW, has_error=True
+    )
+
+
+def _values_defect(name: str, shows: str, **defines: int) -> Variant:
+    return Variant(
+        name=f"values, {name}", shows=shows, defines=defines, model=HOT_VALUES, has_error=True
+    )
+
+
 VARIANTS = [
     Variant(
         name="exactly-once",
@@ -57,6 +77,16 @@ VARIANTS = [
         name="partial",
         shows="any worker may flush at any time: every result of a round is the same and exact",
         defines={"ROUNDS": 3, "GENERATIONS": 1, "PARTIAL": 1},
+    ),
+    Variant(
+        name="partial, flushes expect two",
+        shows="no round ends with fewer workers than a flush expects",
+        defines={"ROUNDS": 3, "GENERATIONS": 1, "PARTIAL": 1, "FLUSHES_EXPECT": 2},
+    ),
+    Variant(
+        name="partial, contributions expect two",
+        shows="rounds end with the workers that contributions expect",
+        defines={"ROUNDS": 3, "GENERATIONS": 1, "PARTIAL": 1, "CONTRIBUTIONS_EXPECT": 2},
     ),
     Variant(
         name="progress",
@@ -89,6 +119,28 @@ VARIANTS = [
         QUORUM=2,
     ),
     _tree(
+        "contributions expect two",
+        "the root closes with what contributions expect: all workers see the same result",
+        ROUNDS=3,
+        PARTIAL=1,
+        CONTRIBUTIONS_EXPECT=2,
+        FLUSHES_EXPECT=3,
+    ),
+    _tree(
+        "flushes expect two",
+        "no round ends with fewer workers than a flush expects, whoever closes first",
+        ROUNDS=3,
+        PARTIAL=1,
+        FLUSHES_EXPECT=2,
+    ),
+    _tree(
+        "hot row",
+        "sums of pushes are exact, though switches lose their registers and sum a round again",
+        ROUNDS=4,
+        PARTIAL=1,
+        HOT=1,
+    ),
+    _tree(
         "progress",
         "if a retransmission gets to the root and back in the end, all rounds of all workers end",
         ROUNDS=3,
@@ -117,6 +169,70 @@ VARIANTS = [
         PARTIAL=1,
         LIVENESS=1,
         QUORUM=2,
+    ),
+    _tree(
+        "progress with flushes that expect two",
+        "a worker of the root stops: no flush leaves out a worker whom the root still expects",
+        ROUNDS=2,
+        PARTIAL=1,
+        LIVENESS=1,
+        DEAD=2,
+        FLUSHES_EXPECT=2,
+    ),
+    _tree(
+        "progress with contributions that expect two",
+        "the same if contributions expect two as well",
+        ROUNDS=2,
+        PARTIAL=1,
+        LIVENESS=1,
+        DEAD=2,
+        FLUSHES_EXPECT=2,
+        CONTRIBUTIONS_EXPECT=2,
+    ),
+    _tree_defect(
+        "the root alone heeds what a flush expects",
+        "a round ends with two workers for a flush that expects three",
+        ROUNDS=3,
+        PARTIAL=1,
+        FLUSHES_EXPECT=3,
+        INNER_EXPECTS=0,
+    ),
+    _tree_defect(
+        "the root alone heeds what a flush expects, and waits",
+        "a worker that the inner switch has left out is missed by the root for ever",
+        ROUNDS=2,
+        PARTIAL=1,
+        LIVENESS=1,
+        DEAD=2,
+        FLUSHES_EXPECT=2,
+        INNER_EXPECTS=0,
+    ),
+    _tree_defect(
+        "a leaf ends its round early",
+        "the root waits for ever for a worker that the inner switch has left out",
+        ROUNDS=2,
+        PARTIAL=1,
+        LIVENESS=1,
+        DEAD=2,
+        FLUSHES_EXPECT=2,
+        CONTRIBUTIONS_EXPECT=2,
+        EARLY_LEAF=1,
+    ),
+    _tree_defect(
+        "a child's second sum added",
+        "a restarted leaf sums a round of a hot row again, and the root counts pushes twice",
+        PARTIAL=1,
+        HOT=1,
+        CHILD_CHECK=0,
+    ),
+    _tree_defect(
+        "flushes expect more workers than an inner switch has left",
+        "no defect of a switch, but a limit: such flushes do not end the round",
+        ROUNDS=2,
+        PARTIAL=1,
+        LIVENESS=1,
+        DEAD=1,
+        FLUSHES_EXPECT=2,
     ),
     _tree_defect(
         "no round check of contributions",
@@ -193,6 +309,182 @@ VARIANTS = [
         QUORUM=2,
         FLUSHES=0,
     ),
+    _hot_row(
+        "exactly-once",
+        "2 workers, 2 pushes each, any loss, duplication and delay: each push counts once",
+        ROUNDS=3,
+        FORGETS=0,
+    ),
+    _hot_row(
+        "restarted switch",
+        "the switch loses its registers at any time, and ends rounds twice",
+        ROUNDS=2,
+        RESTARTS=1,
+        FORGETS=0,
+    ),
+    _hot_row(
+        "new generation",
+        "the same, with rounds of a new view",
+        ROUNDS=2,
+        PUSHES=1,
+        GENERATIONS=2,
+        RESTARTS=1,
+        FORGETS=0,
+    ),
+    _hot_row(
+        "new epoch",
+        "the row is evicted and comes back, in the same slot or another: no exponents are mixed",
+        ROUNDS=2,
+        EPOCHS=2,
+        FORGETS=0,
+    ),
+    _hot_row(
+        "any tree",
+        "switches send any sums at any time, the server crashes at any time and forgets rounds",
+        ANY_TREE=1,
+        CRASHES=1,
+        REFUSES_ANY=1,
+    ),
+    _hot_row(
+        "any tree, three workers",
+        "the same with three workers",
+        NUM_WORKERS=3,
+        PUSHES=1,
+        ROUNDS=2,
+        ANY_TREE=1,
+        CRASHES=1,
+        REFUSES_ANY=1,
+    ),
+    Variant(
+        name="hot row: restarted switch and crashing server",
+        shows="both at any time, and a server that forgets rounds",
+        defines={"ROUNDS": 2, "RESTARTS": 1, "CRASHES": 1},
+        model=HOT_ROW,
+        is_long=True,
+    ),
+    Variant(
+        name="hot row: any tree, three workers, three rounds",
+        shows="pushes in other rounds as well",
+        defines={
+            "NUM_WORKERS": 3,
+            "PUSHES": 1,
+            "ROUNDS": 3,
+            "ANY_TREE": 1,
+            "CRASHES": 1,
+            "REFUSES_ANY": 1,
+        },
+        model=HOT_ROW,
+        is_long=True,
+    ),
+    _hot_row(
+        "progress by the switch",
+        "if packets get through in the end, all pushes become durable without TCP",
+        LIVENESS=1,
+        ROUNDS=4,
+        FORGETS=0,
+        COLD=0,
+    ),
+    _hot_row(
+        "progress by TCP",
+        "if TCP gets through in the end, all pushes become durable, whatever switches do",
+        LIVENESS=2,
+        ROUNDS=2,
+        ANY_TREE=1,
+        CRASHES=1,
+    ),
+    _hot_row_defect(
+        "late sums applied",
+        "the server counts a push by TCP, and again in a late sum",
+        ANY_TREE=1,
+        REFUSES=0,
+    ),
+    _hot_row_defect(
+        "second sums applied",
+        "another sum of a round has a push that its worker has pushed again in another round",
+        ANY_TREE=1,
+        FIRST_ONLY=0,
+    ),
+    _hot_row_defect(
+        "rounds forgotten in a crash",
+        "the server applies a sum again",
+        ANY_TREE=1,
+        CRASHES=1,
+        KEEPS_ROUNDS=0,
+    ),
+    _hot_row_defect(
+        "acknowledged before logged",
+        "a push is lost in a crash after its worker has dropped it",
+        ANY_TREE=1,
+        CRASHES=1,
+        LOGS_FIRST=0,
+    ),
+    _hot_row_defect(
+        "forgotten rounds applied",
+        "the server takes a sum for new since it has forgotten the round",
+        ANY_TREE=1,
+        FLOOR_CHECK=0,
+    ),
+    _hot_row_defect(
+        "rounds forgotten too early",
+        "the server forgets a round before it has a worker's push",
+        ANY_TREE=1,
+        FLOOR_WAITS=0,
+    ),
+    _hot_row_defect(
+        "new name",
+        "a worker pushes again in another round while the first one is undecided",
+        ANY_TREE=1,
+        KEEPS_NAME=0,
+    ),
+    _hot_row_defect(
+        "new name after TCP",
+        "a worker pushes again in another round what is on its way by TCP",
+        ANY_TREE=1,
+        COLD_KEEPS_NAME=0,
+    ),
+    _hot_row_defect(
+        "rounds start again with the epoch",
+        "two pushes have one name, so the server counts one of them",
+        EPOCHS=2,
+        ROUNDS_GROW=0,
+    ),
+    _hot_row_defect(
+        "epoch used again",
+        "a push scaled with an old exponent gets into a sum",
+        EPOCHS=2,
+        NEW_EPOCH=0,
+    ),
+    _hot_row_defect(
+        "no wait for the round before the last",
+        "a sum that the server has not got is overwritten",
+        SLOT_RULE=0,
+    ),
+    Variant(
+        name="values: versions",
+        shows="a worker reads what no crash takes back, and no version goes backwards in an epoch",
+        defines={"VERSIONS": 3},
+        model=HOT_VALUES,
+    ),
+    _values_defect(
+        "written before logged",
+        "a version has other values after a crash",
+        WRITES_LOGGED=0,
+    ),
+    _values_defect(
+        "old version in a new epoch",
+        "the copy holds this version for the old epoch, so the row stays cold",
+        NEW_VERSION=0,
+    ),
+    _values_defect(
+        "older versions taken over",
+        "a late packet takes a switch back",
+        NEWER_ONLY=0,
+    ),
+    _values_defect(
+        "any version asked for",
+        "a switch that lost its registers answers with an older version",
+        ASKS=0,
+    ),
 ]
 
 
@@ -236,8 +528,8 @@ def check(variant: Variant) -> Verdict:
         shutil.copy(FOLDER / variant.model, folder)
         _run(["spin", *defines, "-a", variant.model], folder)
         compiler = shutil.which("cc") or "gcc"
-        # Most searches take less time than an optimising compiler.
-        level = "-O1" if variant.is_about_progress and not variant.has_error else "-O0"
+        # Most searches for an error take less time than an optimising compiler.
+        level = "-O0" if variant.has_error else "-O1"
         flags = [level, "-w", "-DMEMLIM=2000"]
         flags.append("-DNFAIR=6" if variant.is_about_progress else "-DSAFETY")
         _run([compiler, *flags, "-o", "pan", "pan.c"], folder)

@@ -14,6 +14,8 @@
  * Variants, by -D:
  *   ROUND_CHECK=0  SwitchML's rule: a version bit (the round's parity) and bitmaps that clear each other; no round number.
  *   PARTIAL=1      any worker may flush an open round at any time; late contributions get the closed result.
+ *   CONTRIBUTIONS_EXPECT=n, FLUSHES_EXPECT=n  the field `expected`, with PARTIAL: the round closes with n workers, and a
+ *                  flush is ignored while fewer are in the sum. 0: none, as in version 1 of the wire format.
  *   LIVENESS=1     each worker's own retransmission gets through eventually; check that all rounds end.
  */
 #ifndef NUM_WORKERS
@@ -31,7 +33,19 @@
 #ifndef PARTIAL
 #define PARTIAL 0
 #endif
+#ifndef CONTRIBUTIONS_EXPECT
+#define CONTRIBUTIONS_EXPECT 0
+#endif
+#ifndef FLUSHES_EXPECT
+#define FLUSHES_EXPECT 0
+#endif
+#if CONTRIBUTIONS_EXPECT
+#define QUORUM CONTRIBUTIONS_EXPECT
+#else
+#define QUORUM NUM_WORKERS
+#endif
 #define ALL ((1 << NUM_WORKERS) - 1)
+#define COUNT(b) (((b) & 1) + (((b) >> 1) & 1) + (((b) >> 2) & 1) + (((b) >> 3) & 1))
 #define KEY(g, r) (((g) - 1) * (ROUNDS + 1) + (r))
 
 typedef copy_t {
@@ -66,6 +80,7 @@ inline emit(c, g, r) {
   od;
   k = 0;
   assert(PARTIAL || copies[c].bitmap == ALL);
+  assert(COUNT(copies[c].bitmap) >= QUORUM || COUNT(copies[c].bitmap) >= FLUSHES_EXPECT);
   assert(result_bitmap[KEY(g, r)] == 0 || result_bitmap[KEY(g, r)] == copies[c].bitmap);
   result_bitmap[KEY(g, r)] = copies[c].bitmap
 }
@@ -112,7 +127,7 @@ inline receive(c, w, g, r) {
     :: else /* retransmission, late or stale */
     fi;
     if
-    :: IS_SAME(c, g, r) && (copies[c].bitmap == ALL || copies[c].is_closed) ->
+    :: IS_SAME(c, g, r) && (COUNT(copies[c].bitmap) >= QUORUM || copies[c].is_closed) ->
       copies[c].is_closed = true;
       emit(c, g, r)
     :: else
@@ -142,10 +157,13 @@ inline receive(c, w, g, r) {
 }
 #endif
 
-/* A flush of (g, r) reaches the switch. */
+/* A flush of (g, r) reaches the switch. It is ignored while fewer workers than it expects are in the sum. */
 inline flush(c, g, r) {
   if
-  :: g == table_generation && IS_SAME(c, g, r) -> copies[c].is_closed = true; emit(c, g, r)
+  :: g == table_generation && IS_SAME(c, g, r) &&
+       (copies[c].is_closed || COUNT(copies[c].bitmap) >= FLUSHES_EXPECT) ->
+    copies[c].is_closed = true;
+    emit(c, g, r)
   :: else
   fi
 }

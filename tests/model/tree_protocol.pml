@@ -18,6 +18,12 @@
  *
  * Variants, by -D:
  *   PARTIAL=1   any worker may flush at any time; the root also closes with QUORUM contributors.
+ *   CONTRIBUTIONS_EXPECT=n, FLUSHES_EXPECT=n  the field `expected`, with PARTIAL: the root closes with n workers, and each
+ *               switch ignores a flush while fewer are in its sum. 0: none, as in version 1 of the wire format.
+ *   HOT=1       a hot row, with PARTIAL: workers push without waiting for results, and switches lose their registers at
+ *               any time. So a round may have several sums, and each must hold what it names. The inner switch may have
+ *               sent any sum of what its workers have pushed. So may the root, as is checked; and so may any switch whose
+ *               children do.
  *   LIVENESS=1  each worker's retransmission gets through eventually, to the root and back; check that all rounds end.
  *               With PARTIAL, worker DEAD may stop for ever.
  *   ROGUE=1     a child also sends results with contents of its own.
@@ -32,6 +38,9 @@
  *   RELAYS=0              the inner switch does not pass flushes on
  *   FLUSHES=0             workers do not flush, though the root has a quorum
  *   FLUSHES_RISE=0        all flushes name the lowest level, the inner switch's
+ *   INNER_EXPECTS=0       the inner switch obeys flushes whatever they expect
+ *   EARLY_LEAF=1          the inner switch sends up its first contribution, if contributions say what they expect
+ *   CHILD_CHECK=0         the root adds a second contribution of a child to the same round
  *   NOTICES=0             no notice tells workers that a round is past
  */
 #ifndef ROUNDS
@@ -45,6 +54,24 @@
 #endif
 #ifndef QUORUM
 #define QUORUM 3
+#endif
+#ifndef CONTRIBUTIONS_EXPECT
+#define CONTRIBUTIONS_EXPECT 0
+#endif
+#ifndef FLUSHES_EXPECT
+#define FLUSHES_EXPECT 0
+#endif
+#ifndef INNER_EXPECTS
+#define INNER_EXPECTS 1
+#endif
+#ifndef EARLY_LEAF
+#define EARLY_LEAF 0
+#endif
+#ifndef CHILD_CHECK
+#define CHILD_CHECK 1
+#endif
+#ifndef HOT
+#define HOT 0
 #endif
 #ifndef LIVENESS
 #define LIVENESS 0
@@ -98,6 +125,13 @@
 #define EPOCHS (ROUNDS * GENERATIONS)
 #define GENERATION(e) (((e) - 1) / ROUNDS + 1)
 #define COUNT(b) (((b) & 1) + (((b) >> 1) & 1) + (((b) >> 2) & 1))
+#if CONTRIBUTIONS_EXPECT
+#define ENOUGH CONTRIBUTIONS_EXPECT
+#else
+#define ENOUGH QUORUM
+#endif
+/* A round that ends has as many workers as contributions or flushes have said. */
+#define IS_PAID(workers) (COUNT(workers) >= ENOUGH || COUNT(workers) >= FLUSHES_EXPECT)
 #define INNER_LEVEL 0 /* level of a switch; flushes name the highest level whose rounds they end */
 #define ROOT_LEVEL 1
 #define OPEN 0
@@ -123,6 +157,13 @@ byte at[NUM_WORKERS]; /* the epoch each worker has sent and waits for; EPOCHS + 
 /* What was ever sent, by epoch; zero: nothing. */
 byte up[EPOCHS + 1];     /* contributors of the inner switch's contribution */
 byte result[EPOCHS + 1]; /* contributors of the root's result */
+#if HOT
+#define NOTE(sent, workers) skip
+#define WAS_SENT(sent, workers) true
+#else
+#define NOTE(sent, workers) assert(sent == 0 || sent == (workers)); sent = (workers)
+#define WAS_SENT(sent, workers) (sent == (workers))
+#endif
 #if !PARTIAL || LIVENESS
 bool down[EPOCHS + 1]; /* whether the inner switch has sent the result to its workers */
 #define SAY_DOWN(e) down[e] = true
@@ -152,6 +193,15 @@ inline start_afresh(c, e, child, workers) {
   copies[c].is_wrong = false
 }
 
+inline forget_copy(c) {
+  copies[c].epoch = 0;
+  copies[c].state = OPEN;
+  copies[c].arrived = 0;
+  copies[c].contributors = 0;
+  copies[c].content = 0;
+  copies[c].is_wrong = false
+}
+
 inline add(c, e, child, workers) {
   copies[c].is_wrong = copies[c].is_wrong || copies[c].epoch != e || (copies[c].content & (workers)) != 0;
   copies[c].content = copies[c].content | (workers);
@@ -163,8 +213,8 @@ inline add(c, e, child, workers) {
 
 inline emit_result(e) {
   check_exact(ROOT(e), e);
-  assert(result[e] == 0 || result[e] == copies[ROOT(e)].contributors);
-  result[e] = copies[ROOT(e)].contributors
+  assert(IS_PAID(copies[ROOT(e)].contributors));
+  NOTE(result[e], copies[ROOT(e)].contributors)
 }
 
 /* A contribution of `workers` in epoch e from the child with bit `child`. */
@@ -180,14 +230,14 @@ inline receive_at_root(e, child, workers) {
     if
     :: e > copies[ROOT(e)].epoch -> start_afresh(ROOT(e), e, child, workers)
     :: e == copies[ROOT(e)].epoch && copies[ROOT(e)].state == OPEN &&
-         !(copies[ROOT(e)].arrived & (child)) ->
+         (!CHILD_CHECK || !(copies[ROOT(e)].arrived & (child))) ->
       add(ROOT(e), e, child, workers)
     :: else /* DUPLICATE or REPLAYED */
     fi;
     if
     :: copies[ROOT(e)].state == OPEN &&
          (copies[ROOT(e)].arrived == CHILDREN ||
-             (PARTIAL && COUNT(copies[ROOT(e)].contributors) >= QUORUM)) ->
+             (PARTIAL && COUNT(copies[ROOT(e)].contributors) >= ENOUGH)) ->
       copies[ROOT(e)].state = CLOSED
     :: else
     fi;
@@ -202,7 +252,8 @@ inline receive_at_root(e, child, workers) {
 inline flush_at_root(e, level) {
   if
   :: GENERATION(e) == root_generation && e == copies[ROOT(e)].epoch &&
-       (level >= ROOT_LEVEL || copies[ROOT(e)].state == CLOSED) ->
+       (copies[ROOT(e)].state == CLOSED ||
+           (level >= ROOT_LEVEL && COUNT(copies[ROOT(e)].contributors) >= FLUSHES_EXPECT)) ->
     copies[ROOT(e)].state = CLOSED;
     emit_result(e)
   :: else
@@ -215,13 +266,12 @@ inline send_up(e) {
   assert(copies[INNER(e)].epoch == e && !copies[INNER(e)].is_wrong);
   assert(copies[INNER(e)].content == copies[INNER(e)].contributors);
   assert(PARTIAL || copies[INNER(e)].contributors == BELOW);
-  assert(up[e] == 0 || up[e] == copies[INNER(e)].contributors);
-  up[e] = copies[INNER(e)].contributors
+  NOTE(up[e], copies[INNER(e)].contributors)
 }
 
 inline send_down(e) {
   check_exact(INNER(e), e);
-  assert(result[e] == copies[INNER(e)].contributors); /* what the root's own workers see */
+  assert(WAS_SENT(result[e], copies[INNER(e)].contributors)); /* what the root's own workers see */
   SAY_DOWN(e)
 }
 
@@ -291,7 +341,8 @@ inline receive_at_inner(w, e, is_through) {
     fi;
     if
     :: copies[INNER(e)].state == CLOSED && copies[INNER(e)].epoch == e -> send_down(e) /* REPLAYED */
-    :: copies[INNER(e)].state == OPEN && copies[INNER(e)].arrived == BELOW ->
+    :: copies[INNER(e)].state == OPEN &&
+         (copies[INNER(e)].arrived == BELOW || (EARLY_LEAF && CONTRIBUTIONS_EXPECT)) ->
       copies[INNER(e)].state = SENT_UP;
       send_up(e);
       if
@@ -310,11 +361,13 @@ inline receive_at_inner(w, e, is_through) {
 }
 
 /* A flush of epoch e from a child. No level is too low for the inner switch. */
+#define OBEYS(workers) (!INNER_EXPECTS || COUNT(workers) >= FLUSHES_EXPECT)
 inline flush_at_inner(e, level, is_through) {
   if
   :: GENERATION(e) == inner_generation && e == copies[INNER(e)].epoch ->
     if
-    :: copies[INNER(e)].state == OPEN ->
+    :: copies[INNER(e)].state == OPEN && !OBEYS(copies[INNER(e)].contributors) /* FLUSH_IGNORED */
+    :: copies[INNER(e)].state == OPEN && OBEYS(copies[INNER(e)].contributors) ->
       copies[INNER(e)].state = SENT_UP;
       send_up(e);
       if
@@ -340,9 +393,12 @@ inline flush_at_inner(e, level, is_through) {
 /* ---- workers ---- */
 
 #define HAS_STARTED(e) (at[0] >= e || at[1] >= e || at[2] >= e)
+#define HAVE_SENT(e, b) ((!((b) & 1) || at[0] >= e) && (!((b) & 2) || at[1] >= e) && (!((b) & 4) || at[2] >= e))
 #define IS_WAITING(w) (at[w] <= EPOCHS)
 #define HAS_RESULT(w) (IS_WAITING(w) && result[at[w]] != 0)
-#if !PARTIAL
+#if HOT
+#define MAY_GO_ON(w) IS_WAITING(w)
+#elif !PARTIAL
 #define MAY_GO_ON(w) (HAS_RESULT(w) && ((w) == 2 || down[at[w]]))
 #elif LIVENESS && !NOTICES
 #define MAY_GO_ON(w) (HAS_RESULT(w) && ((w) == 2 || down[at[w]]))
@@ -423,6 +479,9 @@ active proctype Controller() {
  */
 init {
   byte w, e;
+#if HOT
+  byte b;
+#endif
   atomic {
     at[0] = 1; at[1] = 1; at[2] = 1;
 #if LIVENESS
@@ -439,9 +498,16 @@ init {
   do
   :: atomic {
        select(e : 1 .. EPOCHS);
+#if HOT
+       select(b : 1 .. ALL);
+#endif
        if
+#if HOT
+       :: HAVE_SENT(e, b) && (b & ~BELOW) == 0 -> d_step { receive_at_root(e, INNER_BIT, b) }
+#else
        :: up[e] != 0 -> d_step { receive_at_root(e, INNER_BIT, up[e]) }
        :: result[e] != 0 -> d_step { store(e, result[e], true) }
+#endif
 #if PARTIAL && FLUSHES && RELAYS
        /* Flushes of the highest level: those of lower levels do less. */
        :: HAS_STARTED(e) -> d_step { flush_at_root(e, ROOT_LEVEL) } /* passed on by the inner switch */
@@ -451,14 +517,20 @@ init {
 #endif
        :: else
        fi;
+#if HOT
+       b = 0;
+#endif
        e = 0 }
+#if HOT
+  :: d_step { forget_copy(2); forget_copy(3) }
+#endif
   :: atomic {
        select(e : 1 .. EPOCHS);
        if :: w = 0 :: w = 1 :: w = 2 fi;
        if
-       :: at[w] >= e -> d_step { contribute(w, e, false) }
+       :: at[w] >= e && (!HOT || w == 2) -> d_step { contribute(w, e, false) }
 #if PARTIAL && FLUSHES
-       :: at[w] >= e -> d_step { send_flush(w, e, ROOT_LEVEL, false) }
+       :: at[w] >= e && (!HOT || w == 2) -> d_step { send_flush(w, e, ROOT_LEVEL, false) }
 #endif
        :: else
        fi;

@@ -55,6 +55,14 @@ class LogWatch:
     def wait_failed(self, lsn: int) -> None:
         self.wait(lambda: any(first <= lsn <= last for first, last, _ in self.failed))
 
+    def wait_reported(self, lsn: int) -> None:
+        self.wait(
+            lambda: (
+                bool(self.durable and self.durable[-1] >= lsn)
+                or any(first <= lsn <= last for first, last, _ in self.failed)
+            )
+        )
+
 
 class FakeDisk:
     """The system calls of a log over real files; they count, fail and stop as a test says."""
@@ -64,10 +72,12 @@ class FakeDisk:
         self.write_error: OSError | None = None
         self.write_room = 0
         """Bytes that are written before `write_error`."""
-        self.sync_errors: list[OSError | None] = []
+        self.sync_errors: list[Exception | None] = []
         """Results of the next fdatasyncs."""
         self.synced: dict[int, bytes] = {}
         """What a loss of power leaves of each file, by inode."""
+        self.unsynced: dict[int, bytes] = {}
+        """What it may leave, too: bytes that were cut off, but not durably."""
         self.keeps_synced = False
         self._num_before = 0
         self._changed = threading.Condition()
@@ -80,7 +90,9 @@ class FakeDisk:
             raise self.write_error
         data = b"".join(buffers)[: self.write_room]
         self.write_room -= len(data)
-        return os.write(fd, data)
+        written = os.write(fd, data)
+        self._keep(self.unsynced, fd)
+        return written
 
     def fdatasync(self, fd: int, /) -> None:
         with self._changed:
@@ -91,10 +103,16 @@ class FakeDisk:
                 self._allowed -= 1
         error = self.sync_errors.pop(0) if self.sync_errors else None
         if error is not None:
+            self._keep(self.unsynced, fd)
             raise error
         os.fdatasync(fd)
+        self._keep(self.synced, fd)
+        self.unsynced.pop(os.fstat(fd).st_ino, None)
+
+    def _keep(self, contents: dict[int, bytes], fd: int) -> None:
         if self.keeps_synced:
-            self.synced[os.fstat(fd).st_ino] = os.pread(fd, os.fstat(fd).st_size, 0)
+            state = os.fstat(fd)
+            contents[state.st_ino] = os.pread(fd, state.st_size, 0)
 
     def stop(self) -> None:
         """Let the next fdatasync wait; the log must not be in one."""
@@ -128,7 +146,7 @@ class FakeDisk:
         copy.mkdir()
         for path in directory.glob("*.log"):
             synced = self.synced[path.stat().st_ino]
-            data = path.read_bytes()
+            data = self.unsynced.get(path.stat().st_ino, path.read_bytes())
             assert data.startswith(synced)
             end = draw.randint(len(synced), len(data))
             left = bytearray(end)
@@ -140,6 +158,16 @@ class FakeDisk:
                     left[start:stop] = data[start:stop]
                 start = stop
             (copy / path.name).write_bytes(left)
+
+
+class UnsyncedDisk:
+    """Makes nothing durable, for tests of what is read: thousands of them would take long."""
+
+    def __init__(self) -> None:
+        self.writev = os.writev
+
+    def fdatasync(self, fd: int, /) -> None:
+        os.fstat(fd)  # it is open
 
 
 def open_log(
@@ -163,7 +191,7 @@ def content(lsn: int) -> bytes:
 def fill(directory: Path, num_records: int, segment_bytes: int = 1 << 20) -> None:
     """Create a log, each record of which is a group of its own."""
     watch = LogWatch()
-    with open_log(directory, watch, segment_bytes=segment_bytes) as log:
+    with open_log(directory, watch, UnsyncedDisk(), segment_bytes=segment_bytes) as log:
         for _ in range(num_records):
             lsn = log.append([content(log.durable_lsn + 1)])
             watch.wait_durable(lsn)
@@ -184,5 +212,5 @@ def fill_in_one_group(directory: Path, payloads: Sequence[bytes]) -> None:
 
 def read_log(directory: Path, from_lsn: int = 1) -> list[tuple[int, bytes]]:
     """Open a log and return its records."""
-    with open_log(directory) as log:
+    with open_log(directory, calls=UnsyncedDisk()) as log:
         return [(lsn, bytes(payload)) for lsn, payload in log.replay(from_lsn)]

@@ -118,7 +118,7 @@ class ServiceBench:
         self.changed = threading.Condition()
         self.loop = EventLoop("test-tables")
         monkeypatch.setattr(
-            "switchfold.hostlib.parameter_server.tables.service.WriteAheadLog",
+            "switchfold.hostlib.parameter_server.storage.server_storage.WriteAheadLog",
             functools.partial(WriteAheadLog, calls=self.disk),
         )
         try:

@@ -27,27 +27,22 @@ void row_index_prefetch(const row_index_t *index, uint64_t hash) {
   if (segment->entries) __builtin_prefetch(&segment->entries[(uint32_t)hash & segment->mask]);
 }
 
-row_t *row_index_guess(const row_index_t *index, uint64_t hash) {
-  const row_segment_t *segment = segment_of(index, hash);
-  uint32_t tag = (uint32_t)hash;
-  if (!segment->entries) return NULL;
-  for (uint32_t at = tag & segment->mask; segment->entries[at].row; at = (at + 1) & segment->mask) {
-    if (segment->entries[at].tag == tag) return slabs_row(index->slabs, segment->entries[at].row - 1);
-  }
-  return NULL;
-}
-
-row_t *row_index_find(const row_index_t *index, int64_t key, uint64_t hash) {
+// The first row with the hash's tag that has the key, or whatever key it has if `key` is NULL.
+static inline row_t *search(const row_index_t *index, uint64_t hash, const int64_t *key) {
   const row_segment_t *segment = segment_of(index, hash);
   uint32_t tag = (uint32_t)hash;
   if (!segment->entries) return NULL;
   for (uint32_t at = tag & segment->mask; segment->entries[at].row; at = (at + 1) & segment->mask) {
     if (segment->entries[at].tag != tag) continue;
     row_t *row = slabs_row(index->slabs, segment->entries[at].row - 1);
-    if (row->key == key) return row;
+    if (!key || row->key == *key) return row;
   }
   return NULL;
 }
+
+row_t *row_index_guess(const row_index_t *index, uint64_t hash) { return search(index, hash, NULL); }
+
+row_t *row_index_find(const row_index_t *index, int64_t key, uint64_t hash) { return search(index, hash, &key); }
 
 static void place(row_segment_t *segment, row_entry_t entry) {
   uint32_t at = entry.tag & segment->mask;

@@ -48,22 +48,28 @@ static void make_row(const row_table_t *table, row_t *row, int64_t key) {
   initial_fill(&table->options.initial, key, row->numbers, table->options.width);
 }
 
+// The first position of the key that is the first without room.
+static uint32_t position_beyond(const key_batch_t *batch, uint32_t room) {
+  uint32_t i = 0;
+  while (batch->rows[i] || room--) i++;
+  return batch->first[i];
+}
+
 row_status_t row_table_add(row_table_t *table, key_batch_t *batch, uint32_t missing, uint32_t *position) {
   uint32_t room = table->options.max_rows - table->num_rows;
-  if (missing <= room && !slabs_reserve(&table->slabs, table->num_rows + missing)) return ROWS_NO_MEMORY;
-  for (uint32_t i = 0, found = 0; found < missing; i++) {
+  if (missing > room) {
+    *position = position_beyond(batch, room);
+    return ROWS_FULL;
+  }
+  if (!slabs_reserve(&table->slabs, table->num_rows + missing)) return ROWS_NO_MEMORY;
+  for (uint32_t i = 0; missing; i++) {
     if (batch->rows[i]) continue;
-    found++;
-    if (missing > room) {
-      *position = batch->first[i];
-      if (found > room) return ROWS_FULL;
-      continue;
-    }
     row_t *row = slabs_row(&table->slabs, table->num_rows);
     make_row(table, row, batch->keys[batch->first[i]]);
     if (!row_index_insert(&table->index, batch->hashes[i], table->num_rows)) return ROWS_NO_MEMORY;
     batch->rows[i] = row;
     table->num_rows++;
+    missing--;
   }
   return ROWS_DONE;
 }
@@ -86,19 +92,19 @@ row_status_t row_table_pull(row_table_t *table, const int64_t *keys, uint32_t co
   return status;
 }
 
-row_status_t row_table_make(row_table_t *table, const int64_t *keys, uint32_t count, uint32_t *position) {
-  key_batch_t batch;
-  if (!key_batch_open(&batch, keys, count)) return ROWS_NO_MEMORY;
-  pthread_mutex_lock(&table->lock);
-  uint32_t missing = key_batch_find(&batch, &table->index, sizeof(row_t));
-  row_status_t status = row_table_add(table, &batch, missing, position);
-  pthread_mutex_unlock(&table->lock);
-  key_batch_close(&batch);
-  return status;
+static void start(const row_table_t *table, const row_push_t *push, row_t *row, const float *values) {
+  if (row->is_started || row->updates) return;
+  row->is_started = 1;
+  if (push->lsn) row->lsn = push->lsn;
+  memcpy(row->numbers, values, 4 * (size_t)table->options.width);
 }
 
 static void apply(const row_table_t *table, const row_push_t *push, row_t *row, const float *gradient) {
   if (push->is_replay && row->lsn >= push->lsn) return;
+  if (push->is_start) {
+    start(table, push, row, gradient);
+    return;
+  }
   row->updates += row->updates != UINT32_MAX;
   if (push->lsn) row->lsn = push->lsn;
   const row_table_options_t *options = &table->options;
@@ -111,7 +117,7 @@ static row_status_t push_gradients(row_table_t *table, const row_push_t *push, k
   if (push->lsn && !push->is_replay && push->lsn <= table->lsn) return ROWS_LSN;
   uint32_t missing = key_batch_find(batch, &table->index, table->slabs.row_bytes);
   row_status_t status = row_table_add(table, batch, missing, position);
-  if (status != ROWS_DONE) return status;
+  if (status != ROWS_DONE || push->is_check) return status;
   for (uint32_t i = 0; i < batch->num_keys; i++) apply(table, push, batch->rows[i], gradients->by_key[i]);
   if (push->lsn > table->lsn) table->lsn = push->lsn;
   return ROWS_DONE;

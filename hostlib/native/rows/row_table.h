@@ -47,13 +47,12 @@ uint64_t row_table_lsn(row_table_t *);
 row_status_t row_table_pull(row_table_t *, const int64_t *keys, uint32_t count, float *values, uint32_t *updates,
                             uint32_t *position);
 
-// Make the rows of those keys that have none.
-row_status_t row_table_make(row_table_t *, const int64_t *keys, uint32_t count, uint32_t *position);
-
 // What a push is in the log.
 typedef struct {
   uint64_t lsn;   // 0: it is not logged
   bool is_replay; // it comes from the log: rows that it, or a later one, was applied to stay as they are
+  bool is_start; // the gradients are first values, for those rows that have no others and no updates
+  bool is_check;  // make the rows and apply nothing: the push can then fail without memory alone
 } row_push_t;
 
 // Apply the gradients, or change nothing. Pushes that are logged come in the order of their lsn: ROWS_LSN says that one

@@ -16,7 +16,7 @@ typedef struct {
   int64_t key;
   uint64_t lsn;     // log sequence number of the last push that was applied; 0: none that was logged
   uint32_t updates; // pushes that were applied; stops at UINT32_MAX
-  uint32_t unused;  // 0
+  uint32_t is_started; // whether the values were given, not made from the key
   float numbers[];  // `width` values, then the optimiser's state; zeros up to a multiple of 8 bytes
 } row_t;
 

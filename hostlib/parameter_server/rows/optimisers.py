@@ -58,7 +58,8 @@ class Optimiser:
         """Apply a gradient to a dense array, in place; `step` counts from 1.
 
         `values` and `gradient` have the shape (n,), `state` has (num_states, n) and is zeros before
-        the first step. A gradient may hold NaN and infinity. Raises RowShapeError.
+        the first step. The arrays must not overlap. A gradient may hold NaN and infinity. Raises
+        RowShapeError.
         """
         if step < 1:
             raise ConfigurationError(f"step {step} of an optimiser; the first one is 1")
@@ -167,8 +168,7 @@ class Adam(Optimiser):
 class Ftrl(Optimiser):
     """FTRL-Proximal (McMahan et al., 2013), for sparse linear models.
 
-    The method expects values that start at 0. Others have an effect on the first update of a row
-    only.
+    The method expects values that start at 0: the first update of a row shrinks others.
     """
 
     alpha: float

@@ -17,6 +17,7 @@ from ...errors import (
     NonFiniteGradientError,
     RowFormatError,
     RowMemoryError,
+    RowShapeError,
     RowTableFullError,
 )
 from ...native.library import address, library
@@ -88,11 +89,11 @@ class RowTable:
             )
         if not 0 <= seed < 1 << 64:
             raise ConfigurationError(f"seed {seed}; give one from 0 to 2^64 - 1")
-        self.width = width
-        self.max_rows = max_rows
-        self.optimiser = optimiser or GradientSum()
-        self.initialiser = initialiser or Zeros()
-        self.seed = seed
+        self.width: Final = width
+        self.max_rows: Final = max_rows
+        self.optimiser: Final = optimiser or GradientSum()
+        self.initialiser: Final = initialiser or Zeros()
+        self.seed: Final = seed
         self._handle: int | None = library.row_table_new(
             self.optimiser.handle,
             RowTableOptionsStruct(
@@ -129,13 +130,6 @@ class RowTable:
         self._check(status, keys, position.value)
         return PulledRows(values, updates)
 
-    def make(self, keys: Keys) -> None:
-        """Make the rows of keys that have none, so that a push finds room. Raises as `pull`."""
-        _check_keys(keys)
-        position = ctypes.c_uint32()
-        places = address(keys), keys.size, ctypes.byref(position)
-        self._check(library.row_table_make(self._handle, *places), keys, position.value)
-
     def push(self, keys: Keys, gradients: Values, *, lsn: int = 0) -> None:
         """Apply gradients of shape (number of keys, width); on any error, no value changes.
 
@@ -145,7 +139,29 @@ class RowTable:
         Raises NonFiniteGradientError, RowTableFullError, LogOrderError, RowMemoryError and
         RowShapeError.
         """
-        self._push(keys, gradients, lsn, is_replay=False)
+        self._push(keys, gradients, RowPushStruct(lsn=_checked(lsn, 0)))
+
+    def start(self, keys: Keys, values: Values, *, lsn: int = 0, is_replay: bool = False) -> None:
+        """Give rows their first values, of shape (number of keys, width).
+
+        A row that has been started or pushed to before keeps what it has. Keys must not repeat.
+        Raises as `push` does.
+        """
+        if np.unique(keys).size != keys.size:
+            raise RowShapeError("keys repeat; give each row its first values once")
+        self._push(
+            keys,
+            values,
+            RowPushStruct(lsn=_checked(lsn, int(is_replay)), is_replay=is_replay, is_start=True),
+        )
+
+    def prepare(self, keys: Keys, gradients: Values) -> None:
+        """Raise what a push of this would raise, and make its rows, but apply nothing.
+
+        For pushes that are logged before they are applied: afterwards, the push can fail without
+        memory or out of the log's order alone.
+        """
+        self._push(keys, gradients, RowPushStruct(is_check=True))
 
     def replay(self, keys: Keys, gradients: Values, *, lsn: int) -> None:
         """Apply a push from the log to those rows whose own lsn is lower.
@@ -153,7 +169,7 @@ class RowTable:
         Rows that were exported while pushes went on, and then all pushes since the lsn that the
         table had when the export began, make the same table. Raises as `push` does.
         """
-        self._push(keys, gradients, lsn, is_replay=True)
+        self._push(keys, gradients, RowPushStruct(lsn=_checked(lsn, 1), is_replay=True))
 
     def export(self, cursor: int = 0, max_rows: int = CHUNK_ROWS) -> RowChunk:
         """Return up to `max_rows` rows as bytes, beginning at a cursor; 0 is the first row.
@@ -185,19 +201,16 @@ class RowTable:
         places = address(chunk), chunk.size, ctypes.byref(position)
         self._check(library.row_table_import(self._handle, *places))
 
-    def _push(self, keys: Keys, gradients: Values, lsn: int, *, is_replay: bool) -> None:
+    def _push(self, keys: Keys, gradients: Values, push: RowPushStruct) -> None:
         _check_keys(keys)
         check_array("gradients", gradients, np.float32, (keys.size, self.width))
-        if not 0 <= lsn < _LSN_END:
-            raise ConfigurationError(f"log sequence number {lsn}; give one from 0 to 2^64 - 1")
-        push = RowPushStruct(lsn=lsn, is_replay=is_replay)
         position = ctypes.c_uint32()
         places = address(keys), address(gradients), keys.size, ctypes.byref(position)
         status = library.row_table_push(self._handle, ctypes.byref(push), *places)
         if status == RowStatus.LSN:
             raise LogOrderError(
-                f"push {lsn} of the log comes after push {self.lsn}; push in the order of the log,"
-                " each record once, or replay"
+                f"push {push.lsn} of the log comes after push {self.lsn}; push in the order of the"
+                " log, each record once, or replay"
             )
         self._check(status, keys, position.value)
 
@@ -232,6 +245,12 @@ class RowTable:
                     position,
                     0 if keys is None else int(keys[position]),
                 )
+
+
+def _checked(lsn: int, least: int) -> int:
+    if not least <= lsn < _LSN_END:
+        raise ConfigurationError(f"log sequence number {lsn}; give one from {least} to 2^64 - 1")
+    return lsn
 
 
 def _check_keys(keys: Keys) -> None:

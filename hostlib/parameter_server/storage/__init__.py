@@ -3,9 +3,14 @@
 """What a parameter server keeps on disk: a log of pushes, and snapshots of its state."""
 
 from .log import LogEvents, LogOptions, WriteAheadLog
+from .server_storage import ServerStorage
+from .snapshot import SnapshotStore, StoredSnapshot
 
 __all__ = [
     "LogEvents",
     "LogOptions",
+    "ServerStorage",
+    "SnapshotStore",
+    "StoredSnapshot",
     "WriteAheadLog",
 ]

@@ -15,6 +15,7 @@ from ...errors import LogLockedError
 
 MAX_PARTS: Final = 1024
 """Most parts of one writev; Linux's IOV_MAX."""
+BytesLike = bytes | bytearray | memoryview
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -63,10 +64,13 @@ def sync_directory(directory: Path) -> None:
 
 
 def make_directory(directory: Path) -> None:
-    """Create a directory whose parent exists, with a durable name. Raises OSError."""
+    """Create a directory, if it is not there, below one that is. Raises OSError.
+
+    Its name is durable in any case: a process before this one may have ended in between.
+    """
     if not directory.is_dir():
         directory.mkdir()
-        sync_directory(directory.parent)
+    sync_directory(directory.parent)
 
 
 @final

@@ -32,7 +32,7 @@ from ...errors import (
     StorageError,
 )
 from .appender import PendingRecord, SegmentAppender
-from .disk import DirectoryLock, DiskCalls, is_disk_full, make_directory, sync_directory
+from .disk import BytesLike, DirectoryLock, DiskCalls, is_disk_full, make_directory, sync_directory
 from .record import MAX_PAYLOAD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader, record_bytes
 from .segment import (
     BadRecordError,
@@ -44,7 +44,6 @@ from .segment import (
 )
 
 _logger = logging.getLogger(__name__)
-BytesLike = bytes | bytearray | memoryview
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +106,7 @@ class WriteAheadLog:
                 self._lock = DirectoryLock(directory)
                 undo.callback(self._lock.release)
                 self._segments = list_segments(directory) or [_first_segment(directory, calls)]
+                sync_directory(directory)  # a killed process may have left it to us
                 self._appender = SegmentAppender(self._segments[-1], calls)
             except OSError as error:
                 raise StorageError(
@@ -251,19 +251,24 @@ class WriteAheadLog:
 
     def _run(self) -> None:
         try:
-            while (group := self._take_group()) is not None:
-                if not self._write(group):
-                    return
+            while self._write_group():
+                pass
         except BaseException as error:  # such as one of a function of `events`
             with self._changed:
-                self._broken = (
-                    f"the writer of the log in {self.directory} has ended: {error!r}; start the"
-                    " server again"
-                )
+                self._broken = self._describe_end(error)
             raise
 
-    def _write(self, group: list[PendingRecord]) -> bool:
-        """Write a group and report it; return whether the log can go on."""
+    def _describe_end(self, error: BaseException) -> str:
+        return (
+            f"the writer of the log in {self.directory} has ended: {error!r}; start the server"
+            " again"
+        )
+
+    def _write_group(self) -> bool:
+        """Wait for records, write them and report them; return whether there may be more."""
+        group = self._take_group()
+        if group is None:
+            return False
         try:
             self._store(group)
         except LogBrokenError as error:
@@ -271,6 +276,9 @@ class WriteAheadLog:
             return False
         except StorageError as error:
             self._finish(group, error)
+        except BaseException as error:  # such as MemoryError
+            self._break(group, LogBrokenError(self._describe_end(error)))
+            raise
         else:
             self._finish(group, None)
         return True
@@ -349,6 +357,8 @@ def _read_segments(
                 f" end with lsn {lsn}: records are missing; restore all segments from a copy",
                 segment.path,
             )
+        if lsn >= last_lsn:  # what follows is being written
+            return
         try:
             for record in read_records(segment):
                 lsn = record.header.lsn

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse tables of a parameter server: rows by key, in three modes, with a log."""
+"""Sparse tables and dense tensors of a parameter server, in three modes, with a log."""
 
 from .client import SparseTable, TableClient
 from .definition import TableDefinition
+from .dense import DenseTensor, TensorDefinition
 
-__all__ = ["SparseTable", "TableClient", "TableDefinition"]
+__all__ = ["DenseTensor", "SparseTable", "TableClient", "TableDefinition", "TensorDefinition"]

@@ -18,7 +18,9 @@ from ...errors import (
     ConfigurationError,
     ExchangeTimeoutError,
     HostlibError,
+    NonFiniteGradientError,
     PeerClosedError,
+    RowShapeError,
 )
 from ...peers.event_loop import EventLoop
 from ...peers.frames import MAX_BATCH_BYTES, FrameKind, Greeting, Purpose
@@ -29,7 +31,7 @@ from ..rows.optimisers import check_array
 from .definition import TableDefinition
 from .request import MAX_OPEN_REQUESTS
 from .session import ShardSession
-from .state import KEY_BYTES, VALUE_BYTES, check_finite
+from .state import KEY_BYTES, VALUE_BYTES
 
 MAX_OPEN_BYTES: Final = 256 << 20
 """Gradients without a receipt; a push that would exceed them waits."""
@@ -155,16 +157,17 @@ class TableClient:
     ) -> None:
         self.close()
 
-    def push(
+    def send(
         self,
+        kind: FrameKind,
         definition: TableDefinition,
         keys: NDArray[np.int64],
         gradients: NDArray[np.float32],
     ) -> Future[None]:
-        """Send gradients to the servers of their keys; `SparseTable.push` says the rest."""
+        """Send a PUSH or START to the servers of the keys; `SparseTable` says the rest."""
         check_array("keys", keys, np.int64, (keys.size,))
         check_array("gradients", gradients, np.float32, (keys.size, definition.width))
-        check_finite(definition.name, keys, gradients)
+        _check_finite(definition.name, keys, gradients)
         parts = _split(keys, gradients, self.num_shards)
         size = sum(payload.nbytes for _, payload, _ in parts)
         self._check_size(max((payload.nbytes for _, payload, _ in parts), default=0))
@@ -175,7 +178,7 @@ class TableClient:
         def send() -> None:
             for shard, payload, num_keys in parts:
                 self._sessions[shard].change(
-                    FrameKind.PUSH,
+                    kind,
                     payload,
                     gathering.take,
                     table=definition.number,
@@ -316,7 +319,16 @@ class SparseTable:
         NonFiniteGradientError, RowShapeError, ConfigurationError, ExchangeTimeoutError and
         PeerClosedError.
         """
-        return self._client.push(self.definition, keys, gradients)
+        return self._client.send(FrameKind.PUSH, self.definition, keys, gradients)
+
+    def start(self, keys: NDArray[np.int64], values: NDArray[np.float32]) -> Future[None]:
+        """Give rows their first values, unless they have been started or pushed to before.
+
+        Keys must not repeat. Raises RowShapeError, and as `push` does.
+        """
+        if np.unique(keys).size != keys.size:
+            raise RowShapeError("keys repeat; give each row its first values once")
+        return self._client.send(FrameKind.START, self.definition, keys, values)
 
     def pull(self, keys: NDArray[np.int64]) -> Future[PulledRows]:
         """Ask for the rows of keys, in the keys' order; they hold this worker's earlier pushes.
@@ -364,6 +376,19 @@ class _Gathering(Generic[_Result]):
         """Fail: nothing was sent."""
         if not self.future.done():
             self.future.set_exception(error)
+
+
+def _check_finite(name: str, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> None:
+    """Raise NonFiniteGradientError that names the first bad position and its key."""
+    is_finite = np.isfinite(gradients)
+    if not is_finite.all():
+        position = int(is_finite.all(axis=1).argmin())
+        raise NonFiniteGradientError(
+            f"gradients of key {keys[position]} of table {name!r}, at {position}: NaN or infinity;"
+            " nothing was applied. Clip or scale the gradients before they are pushed",
+            position,
+            int(keys[position]),
+        )
 
 
 def _split(

@@ -27,14 +27,13 @@ from ...peers.heartbeat import Heartbeat
 from ...peers.inbound import REFUSED_S
 from ..rows import PulledRows
 from .denial import describe
-from .request import Request
+from .request import CHANGES, Request
 from .service import TableService
 from .state import KEY_BYTES
 
-_CHANGES: Final = frozenset((FrameKind.DEFINE, FrameKind.PUSH, FrameKind.ADVANCE))
 _MAX_UNREAD_BYTES: Final = MAX_BATCH_BYTES
 """Rows that a worker has not read; beyond it, its further pulls wait."""
-_KINDS: Final = _CHANGES | {FrameKind.ENTER, FrameKind.PULL, FrameKind.HEARTBEAT}
+_KINDS: Final = CHANGES | {FrameKind.PULL, FrameKind.HEARTBEAT}
 
 
 @final

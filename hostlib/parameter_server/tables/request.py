@@ -12,7 +12,9 @@ from ...peers.frames import FrameKind
 
 _HEADER = struct.Struct("<BxxxIQQII")
 HEADER_BYTES = _HEADER.size
-CHANGES = frozenset((FrameKind.ENTER, FrameKind.DEFINE, FrameKind.PUSH, FrameKind.ADVANCE))
+CHANGES = frozenset(
+    (FrameKind.ENTER, FrameKind.DEFINE, FrameKind.START, FrameKind.PUSH, FrameKind.ADVANCE)
+)
 MAX_OPEN_REQUESTS: Final = 1 << 14
 """Most requests of a worker without a receipt: servers remember denials of so many numbers."""
 

@@ -37,10 +37,13 @@ from ...errors import (
 from ...peers.event_loop import EventLoop
 from ...peers.frames import MAX_BATCH_BYTES, FrameKind
 from ..rows import PulledRows
-from ..storage import LogEvents, LogOptions, WriteAheadLog
-from .request import MAX_OPEN_REQUESTS, Request
+from ..storage import LogEvents, LogOptions, ServerStorage, WriteAheadLog
+from .request import HEADER_BYTES, MAX_OPEN_REQUESTS, Request
+from .snapshot import Snapshots, restore
 from .state import KEPT_INCARNATIONS, TableState
 
+SNAPSHOT_BYTES = 1 << 30
+"""Growth of the log after which there is a new snapshot."""
 _CHECK_S = 0.5
 _NOTHING = memoryview(b"")
 _LOG_OPTIONS = LogOptions(waiting_bytes=2 * MAX_BATCH_BYTES)
@@ -113,6 +116,7 @@ class TableService:
         *,
         directory: Path | None = None,
         log_options: LogOptions | None = None,
+        snapshot_bytes: int = SNAPSHOT_BYTES,
         timeout_s: float = 30.0,
     ) -> None:
         self.state = TableState(num_workers)
@@ -132,7 +136,8 @@ class TableService:
         self._pulls: list[_Pull] = []
         self.identity = secrets.randbits(32)
         """Drawn at random for the log; for this run of the server if there is no log."""
-        self._log: WriteAheadLog | None = None
+        self._storage: ServerStorage | None = None
+        self._snapshots: Snapshots | None = None
         if directory is not None:
             events = LogEvents(
                 on_durable=lambda lsn: self._post(lambda: self._on_durable(lsn)),
@@ -141,26 +146,29 @@ class TableService:
                 ),
                 on_room=lambda: self._post(self._on_room),
             )
-            self._log = WriteAheadLog(directory, events, log_options or _LOG_OPTIONS)
-            self.identity = zlib.crc32(self._log.identity.bytes)
+            self._storage = ServerStorage(directory, events, log_options or _LOG_OPTIONS)
+            self.identity = zlib.crc32(self._storage.log.identity.bytes)
             try:
-                self._recover(self._log)
+                self._recover(self._storage)
             except BaseException:
-                self._log.close()
+                self._storage.close()
                 raise
+            self._snapshots = Snapshots(self._storage, self.state, snapshot_bytes)
         loop.run(self._watch_pulls)
 
     def close(self) -> None:
         """Make durable what is logged, and close the log."""
-        if self._log is not None:
-            self._log.close()
+        if self._snapshots is not None:
+            self._snapshots.close()
+        if self._storage is not None:
+            self._storage.close()
 
     def takes(self, kind: FrameKind) -> bool:
         """Return whether clients may pass on such a frame; if not, they wait for `on_room`."""
-        if self._log is None or kind in (FrameKind.ENTER, FrameKind.HEARTBEAT):
+        if self._storage is None or kind in (FrameKind.ENTER, FrameKind.HEARTBEAT):
             return True
         # A pull waits for the pushes before it, and none of those may still have to be logged.
-        return not self._held and (kind is FrameKind.PULL or self._log.has_room)
+        return not self._held and (kind is FrameKind.PULL or self._storage.log.has_room)
 
     def enter(self, client: Client, request: Request) -> None:
         """Answer a worker through this client from now on; the request is its ENTER.
@@ -222,7 +230,7 @@ class TableService:
         if request.number <= self._accepted[worker_id]:
             return
         try:
-            self.state.check(request, payload, is_next=self._log is None)
+            self.state.check(request, payload, is_next=self._storage is None)
         except HostlibError as error:
             self._accepted[worker_id] = request.number
             self._deny(request, error)
@@ -231,10 +239,10 @@ class TableService:
         self._take(request, payload)
 
     def _take(self, request: Request, payload: memoryview) -> None:
-        if self._log is None:
+        if self._storage is None:
             self._apply(_Logged(0, request, payload))
             self._serve_pulls()
-        elif self._held or not self._append(self._log, request, payload):
+        elif self._held or not self._append(self._storage.log, request, payload):
             self._held.append((request, payload))
 
     def _append(self, log: WriteAheadLog, request: Request, payload: memoryview) -> bool:
@@ -254,11 +262,12 @@ class TableService:
 
     def _take_held(self) -> None:
         """Log what the log had no room for; called when something has become durable."""
-        if self._log is None or not self._held:
+        if self._storage is None:
             return
-        while self._held and self._append(self._log, *self._held[0]):
+        had = bool(self._held)
+        while self._held and self._append(self._storage.log, *self._held[0]):
             self._held.popleft()
-        if not self._held:
+        if had and not self._held:
             self._on_room()
 
     def pull(
@@ -289,17 +298,19 @@ class TableService:
         except PeerClosedError:
             return  # the server is closed: nobody waits for it
 
-    def _recover(self, log: WriteAheadLog) -> None:
+    def _recover(self, storage: ServerStorage) -> None:
         state, started_s = self.state, time.monotonic()
+        if storage.snapshot is not None:
+            restore(state, storage.snapshot.chunks())
         num_records = 0
         reasons: list[dict[int, HostlibError]] = [{} for _ in state.workers]
-        for lsn, record in log.replay(1):
+        for lsn, record in storage.records():
             request, payload = Request.unpack(record)
             if request.worker_id >= len(state.workers):
-                raise self._wrong_number(log, f"requests of worker {request.worker_id}")
+                raise self._wrong_number(storage.log, f"requests of worker {request.worker_id}")
             if request.kind is FrameKind.ENTER:
                 if request.num_keys != len(state.workers):
-                    raise self._wrong_number(log, f"{request.num_keys} workers")
+                    raise self._wrong_number(storage.log, f"{request.num_keys} workers")
                 reasons[request.worker_id].clear()
             num_records += 1
             try:
@@ -316,13 +327,7 @@ class TableService:
                 (number, reasons[worker_id].get(number) or _was_denied(number))
                 for number in worker.denied
             )
-        if num_records:
-            _logger.info(
-                "applied %d records of %s in %.1f s",
-                num_records,
-                log.directory,
-                time.monotonic() - started_s,
-            )
+        _logger.info("applied %d records in %.1f s", num_records, time.monotonic() - started_s)
 
     def _wrong_number(self, log: WriteAheadLog, what: str) -> StorageError:
         return StorageError(
@@ -355,12 +360,20 @@ class TableService:
             self.state.apply(logged.request, logged.payload, lsn=logged.lsn)
         except HostlibError as error:
             self._deny(logged.request, error)
+        except Exception as error:  # a defect: the worker must not take the request for done
+            _logger.exception("applying %s failed", logged.request)
+            text = (
+                f"applying request {logged.request.number} failed: {error!r}; see the server's log"
+            )
+            self._deny(logged.request, PeerProtocolError(text))
         else:
             client = self._client_of(logged.request)
             if client is not None:
                 client.on_applied(logged.request)
         if logged.request.kind is FrameKind.ADVANCE:
             self._serve_pulls()  # before the records of the next iteration
+        if self._snapshots is not None:
+            self._snapshots.note(logged.lsn, len(logged.payload) + HEADER_BYTES)
 
     def _deny(self, request: Request, error: HostlibError) -> None:
         _logger.warning(

@@ -8,7 +8,7 @@ again once the records of its log are applied.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from ...errors import (
     ConfigurationError,
-    HostlibError,
     NonFiniteGradientError,
     PeerMismatchError,
     PeerProtocolError,
@@ -55,7 +54,7 @@ class WorkerState:
     """Of its last processes before."""
     number: int = 0
     """The last request of this process that was applied, or denied when it was to be applied."""
-    denied: deque[int] = field(default_factory=deque[int])
+    denied: list[int] = field(default_factory=list[int])
     """Of the last MAX_OPEN_REQUESTS numbers up to it, those whose requests had no effect.
 
     Requests that were denied before they were logged are among them: their numbers are missing.
@@ -73,10 +72,17 @@ class Table:
     waiting: dict[int, list[Push]] = field(default_factory=dict[int, list[Push]])
     """Of a synchronous table, by iteration."""
 
-    def make(self, keys: NDArray[np.int64]) -> None:
-        """Make the rows of keys. Raises RowTableError, which names the table."""
+    def prepare(self, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> None:
+        """Check a push, and make its rows. Raises RowTableError, which names the table."""
         with self._named():
-            self.rows.make(keys)
+            self.rows.prepare(keys, gradients)
+
+    def start(
+        self, keys: NDArray[np.int64], values: NDArray[np.float32], lsn: int, *, is_replay: bool
+    ) -> None:
+        """Give rows their first values. Raises RowTableError, which names the table."""
+        with self._named():
+            self.rows.start(keys, values, lsn=lsn, is_replay=is_replay)
 
     def pull(self, keys: NDArray[np.int64]) -> PulledRows:
         """Return the rows of keys. Raises RowTableError, which names the table."""
@@ -138,12 +144,12 @@ class TableState:
         """
         if request.kind is FrameKind.DEFINE:
             TableDefinition.unpack(bytes(payload))
-        elif request.kind is FrameKind.PUSH:
+        elif request.kind in (FrameKind.START, FrameKind.PUSH):
             table, keys, gradients = self._batch(request, payload)
-            if is_next and not table.definition.is_synchronous:
+            is_push = request.kind is FrameKind.PUSH
+            if is_next and not (is_push and table.definition.is_synchronous):
                 return
-            check_finite(table.definition.name, keys, gradients)
-            table.make(keys)
+            table.prepare(keys, gradients)
 
     def apply(
         self, request: Request, payload: memoryview, *, lsn: int = 0, is_replay: bool = False
@@ -164,13 +170,16 @@ class TableState:
             match request.kind:
                 case FrameKind.DEFINE:
                     self._define(TableDefinition.unpack(bytes(payload)))
+                case FrameKind.START:
+                    table, keys, values = self._batch(request, payload)
+                    table.start(keys, values, lsn, is_replay=is_replay)
                 case FrameKind.PUSH:
                     self._push(request, payload, lsn, is_replay)
                 case _:
                     worker.clock += 1
                     if self.clock == worker.clock:
                         self._close(worker.clock - 1, lsn, is_replay)
-        except HostlibError:
+        except Exception:
             worker.denied.append(request.number)
             raise
 
@@ -247,7 +256,7 @@ class TableState:
             table.waiting.setdefault(clock, []).append(push)
             if is_replay:
                 # As `check` did: pulls must not take the room before the iteration ends.
-                table.make(keys)
+                table.prepare(keys, gradients)
             return
         table.apply(keys, gradients, lsn, is_replay=is_replay)
 
@@ -272,23 +281,10 @@ class TableState:
             raise refused
 
 
-def check_finite(name: str, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> None:
-    """Raise NonFiniteGradientError that names the first bad position and its key."""
-    is_finite = np.isfinite(gradients)
-    if not is_finite.all():
-        position = int(is_finite.all(axis=1).argmin())
-        raise NonFiniteGradientError(
-            f"gradients of key {keys[position]} of table {name!r}, at {position}: NaN or infinity;"
-            " nothing was applied. Clip or scale the gradients before they are pushed",
-            position,
-            int(keys[position]),
-        )
-
-
 def _count(worker: WorkerState, number: int) -> None:
     """Go on to the number of a request; those that are left out were denied."""
     oldest = number - MAX_OPEN_REQUESTS
-    worker.denied.extend(range(max(worker.number, oldest) + 1, number))
-    while worker.denied and worker.denied[0] <= oldest:
-        worker.denied.popleft()
+    worker.denied += range(max(worker.number, oldest) + 1, number)
+    if worker.denied and worker.denied[0] <= oldest:
+        worker.denied = [denied for denied in worker.denied if denied > oldest]
     worker.number = number

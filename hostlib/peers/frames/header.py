@@ -90,6 +90,8 @@ class FrameKind(enum.IntEnum):
     """The answer: the keys' values, then their numbers of updates."""
     DENIED = 30
     """Why a request has no effect, as JSON."""
+    START = 31
+    """Keys of a table, then first values of rows that have none."""
 
 
 MAX_PAYLOAD_BYTES = {
@@ -121,6 +123,7 @@ MAX_PAYLOAD_BYTES = {
     FrameKind.PULL: MAX_BATCH_BYTES,
     FrameKind.ROWS: MAX_BATCH_BYTES,
     FrameKind.DENIED: 1 << 16,
+    FrameKind.START: MAX_BATCH_BYTES,
 }
 
 

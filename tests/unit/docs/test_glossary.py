@@ -28,7 +28,7 @@ RETIRED_NAMES = frozenset(
 )
 """Parts of identifiers that are retired, too."""
 DATA_IN_MEMORY = re.compile(
-    r"softswitch/|hostlib/(parameter_server|schemes|summation|torch)/|hostlib/engine/allreduce_task"
+    r"softswitch/|hostlib/(hot_rows|parameter_server|schemes|summation|torch)/|hostlib/engine/allreduce_task"
     r"|controller/(cli/demo/report|cli/traces/plot|fabric/trees/tree_picture)"
 )
 """Where "layout" is that of data: of tensors, parameters and structures; or of a picture."""

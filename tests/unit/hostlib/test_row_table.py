@@ -204,6 +204,24 @@ def test_full_table_refuses_new_keys_and_serves_old_ones() -> None:
         table.pull(as_keys(0))
 
 
+def test_prepared_push_has_its_rows_and_applies_nothing() -> None:
+    initialiser = Uniform(low=0.0, high=1.0)
+    table = RowTable(width=2, max_rows=3, initialiser=initialiser, optimiser=OPTIMISERS[-1])
+    untouched = RowTable(width=2, max_rows=3, initialiser=initialiser, optimiser=OPTIMISERS[-1])
+    untouched.pull(as_keys(1, 2))
+    table.prepare(as_keys(1, 2, 1), ones(3, 2))
+    assert stored_rows(table) == stored_rows(untouched)
+    with pytest.raises(NonFiniteGradientError, match="key 1 at 0"):
+        table.prepare(as_keys(1), ones(1, 2) * math.nan)
+    with pytest.raises(RowTableFullError, match="key 4 at 1"):
+        table.prepare(as_keys(3, 4), ones(2, 2))
+    table.prepare(as_keys(3), ones(1, 2))
+    with pytest.raises(RowTableFullError):
+        table.pull(as_keys(4))
+    table.push(as_keys(3), ones(1, 2), lsn=1)
+    assert table.pull(as_keys(1, 2, 3)).updates.tolist() == [0, 0, 1]
+
+
 def test_logged_pushes_come_in_order() -> None:
     table = RowTable(width=1, max_rows=3)
     table.push(as_keys(1), ones(1, 1), lsn=7)
@@ -352,6 +370,9 @@ def test_table_refuses_numbers_out_of_range() -> None:
     for lsn in (-1, 1 << 64):
         with pytest.raises(ConfigurationError, match="log sequence number"):
             table.push(as_keys(1), ones(1, 1), lsn=lsn)
+    for lsn in (0, 1 << 64):
+        with pytest.raises(ConfigurationError, match=r"log sequence number .* from 1 to"):
+            table.replay(as_keys(1), ones(1, 1), lsn=lsn)
     for cursor, max_rows in ((-1, 1), (0, 0), ((1 << 31) + 1, 1), (0, (1 << 30) + 1)):
         with pytest.raises(ConfigurationError, match="take the cursor of the chunk before"):
             table.export(cursor, max_rows)

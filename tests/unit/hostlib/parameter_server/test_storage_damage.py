@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from log_cases import content, fill, fill_in_one_group, open_log, read_log
+from log_cases import UnsyncedDisk, content, fill, fill_in_one_group, open_log, read_log
 from switchfold.hostlib.errors import StorageDamagedError
 from switchfold.hostlib.parameter_server.storage.record import (
     RECORD_HEADER_BYTES,
@@ -66,11 +66,11 @@ def test_an_end_that_is_cut_at_any_byte(whole: Path, damaged: Callable[[bytes], 
     data = only_segment(whole).read_bytes()
     offsets = ends([payload for _, payload in EXPECTED])
     assert offsets[-1] == len(data)
-    for size in range(SEGMENT_HEADER_BYTES, len(data)):
+    for size in (*range(SEGMENT_HEADER_BYTES, offsets[1]), *range(offsets[-4], len(data))):
         directory = damaged(data[:size])
         kept = EXPECTED[: sum(offset <= size for offset in offsets)]
         assert read_log(directory) == kept, size
-        with open_log(directory) as log:
+        with open_log(directory, calls=UnsyncedDisk()) as log:
             assert log.append([b"next"]) == len(kept) + 1
         assert read_log(directory) == [*kept, (len(kept) + 1, b"next")]
 

@@ -33,9 +33,7 @@ def append_all(log: WriteAheadLog, watch: LogWatch, disk: FakeDisk, count: int) 
     disk.wait_stopped()
     lsns += [log.append([b"x" * 100]) for _ in range(count)]
     disk.go_on()
-    watch.wait(
-        lambda: lsns[-1] in watch.durable or any(last == lsns[-1] for _, last, _ in watch.failed)
-    )
+    watch.wait_reported(lsns[-1])
     return lsns
 
 
@@ -214,6 +212,23 @@ def test_a_function_that_raises_breaks_the_log(
     assert read_log(tmp_path / "log") == [(1, b"durable")]
 
 
+def test_a_writer_that_ends_reports_its_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    watch, disk = LogWatch(), FakeDisk()
+    with open_log(tmp_path / "log", watch, disk) as log:
+        disk.stop()
+        disk.sync_errors = [MemoryError()]
+        lsns = [log.append([b"lost"]) for _ in range(3)]
+        disk.go_on()
+        watch.wait_failed(lsns[-1])
+        assert [(first, last) for first, last, _ in watch.failed] == [(1, 3)]
+        assert isinstance(watch.failed[0][2], LogBrokenError)
+        with pytest.raises(LogBrokenError, match="MemoryError"):
+            log.append([b"more"])
+
+
 def test_a_full_disk_at_the_first_segment(tmp_path: Path) -> None:
     disk = FakeDisk()
     disk.write_error = os_error(errno.ENOSPC)
@@ -287,11 +302,7 @@ def test_a_disk_that_becomes_full_and_has_space_again(small_disk: Path) -> None:
         for attempt in range(3):
             while len(watch.failed) == attempt:
                 lsn = log.append([bytes([attempt]) * 5000])
-                watch.wait(
-                    lambda lsn=lsn: (
-                        lsn in watch.durable or any(first == lsn for first, _, _ in watch.failed)
-                    )
-                )
+                watch.wait_reported(lsn)
                 if lsn in watch.durable:
                     kept.append(lsn)
             assert isinstance(watch.failed[-1][2], DiskFullError)

@@ -23,6 +23,7 @@ from switchfold.hostlib.errors import (
     StorageError,
 )
 from switchfold.hostlib.parameter_server.storage import LogOptions, WriteAheadLog
+from switchfold.hostlib.parameter_server.storage import disk as disk_module
 from switchfold.hostlib.parameter_server.storage import log as log_module
 from switchfold.hostlib.parameter_server.storage import segment as segment_module
 from switchfold.hostlib.parameter_server.storage.record import record_bytes
@@ -168,6 +169,20 @@ def test_drop_before_removes_whole_segments(tmp_path: Path) -> None:
     assert read_log(tmp_path / "log", 101) == [(101, content(101))]
 
 
+def test_replay_leaves_out_what_is_being_written(tmp_path: Path) -> None:
+    watch = LogWatch()
+    with open_log(tmp_path / "log", watch) as log:
+        (path,) = (tmp_path / "log").glob("*.log")
+        for records in ([], [(1, b"a")]):
+            size = path.stat().st_size
+            with path.open("ab") as file:
+                file.write(b"half a record")
+            assert list(log.replay(1)) == records
+            assert list(log.replay(2)) == []
+            os.truncate(path, size)
+            watch.wait_durable(log.append([b"a"]))
+
+
 def test_names_are_durable_before_anything_depends_on_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,11 +198,22 @@ def test_names_are_durable_before_anything_depends_on_them(
     fill(directory, 30, segment_bytes=1000)
     names = segment_names(directory)
     assert len(names) > 2
-    assert seen == [names[: n + 1] for n in range(len(names))]
+    assert seen == [names[:1], *(names[: n + 1] for n in range(len(names)))]
     seen.clear()
-    with open_log(directory) as log:
+    with open_log(directory) as log:  # the process before it may have been killed in between
+        assert seen == [names]
         log.drop_before(1000)
-    assert seen == [names[n + 1 :] for n in range(len(names) - 1)]
+    assert seen == [names[n:] for n in range(len(names))]
+
+
+def test_the_directory_is_durable_in_any_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Path] = []
+    monkeypatch.setattr(disk_module, "sync_directory", seen.append)
+    for _ in range(2):
+        open_log(tmp_path / "log").close()
+    assert seen == [tmp_path, tmp_path]
 
 
 def test_an_unfinished_segment_is_removed(tmp_path: Path) -> None:

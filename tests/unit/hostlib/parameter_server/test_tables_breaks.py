@@ -379,7 +379,7 @@ def test_advance_is_asked_again_where_it_was_denied(
     disks = [FakeDisk(), FakeDisk()]
     calls = iter(disks)
     monkeypatch.setattr(
-        "switchfold.hostlib.parameter_server.tables.service.WriteAheadLog",
+        "switchfold.hostlib.parameter_server.storage.server_storage.WriteAheadLog",
         lambda *arguments: WriteAheadLog(*arguments, calls=next(calls)),
     )
     definition = TableDefinition(name="w", width=1, staleness=0)

@@ -25,6 +25,7 @@ from switchfold.hostlib.errors import (
 from switchfold.hostlib.parameter_server import ClientOptions
 from switchfold.hostlib.parameter_server.rows import Adagrad, PulledRows, RowTable, Sgd
 from switchfold.hostlib.parameter_server.tables import TableClient, TableDefinition
+from switchfold.hostlib.peers.frames import FrameKind
 from table_cluster import WAIT_S, DenseSums, Floats, TableCluster, floats_of, keys_of
 
 EXTREMES = keys_of(-(1 << 63), (1 << 63) - 1, 0, -1, 1)
@@ -173,7 +174,10 @@ def test_a_table_that_a_server_does_not_know_is_named() -> None:
         known = client.define(TableDefinition(name="known", width=1))
         unknown = TableDefinition(name="unknown", width=1)
         keys, ones = np.arange(8), np.ones((8, 1), np.float32)
-        for future in (client.push(unknown, keys, ones), client.pull(unknown, keys)):
+        for future in (
+            client.send(FrameKind.PUSH, unknown, keys, ones),
+            client.pull(unknown, keys),
+        ):
             with pytest.raises(ConfigurationError, match=r"has not been defined .* `define` first"):
                 future.result(WAIT_S)
         known.push(keys, ones).result(WAIT_S)
@@ -187,7 +191,9 @@ def test_a_server_refuses_gradients_of_another_width() -> None:
         table = client.define(TableDefinition(name="w", width=2))
         other = TableDefinition(name="w", width=3)
         with pytest.raises(Exception, match="bytes of 1 keys with gradients of 2 values"):
-            client.push(other, keys_of(1), np.ones((1, 3), np.float32)).result(WAIT_S)
+            client.send(FrameKind.PUSH, other, keys_of(1), np.ones((1, 3), np.float32)).result(
+                WAIT_S
+            )
         assert not table.pull(keys_of(1)).result(WAIT_S).values.any()
 
 

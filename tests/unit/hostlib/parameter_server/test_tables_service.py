@@ -163,22 +163,23 @@ def test_denials_outlive_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         bench.wait(lambda: client.applied == [1, 2])
         client.push(3, NARROW, [1, 2])
         client.push(4, NARROW, [2, 3])  # denied before it is logged
-        client.push(5, NARROW, [1, 1], 3e38)  # denied when it is applied
+        client.push(5, NARROW, [1, 1], 3e38)
         client.push(6, NARROW, [1])
-        client.push(7, definition, [1, 1], 3e38)
-        client.submit(FrameKind.ADVANCE, 8)  # its sums are denied
-        client.push(9, NARROW, [4])
+        client.push(7, definition, [1], 3e38)
+        client.push(8, definition, [1], 3e38)
+        client.submit(FrameKind.ADVANCE, 9)  # its sums are denied when they are applied
+        client.push(10, NARROW, [4])
         bench.wait(lambda: 6 in client.applied and len(client.denied) == 4)
-        assert sorted(client.denied) == [4, 5, 8, 9]
+        assert sorted(client.denied) == [4, 5, 9, 10]
         assert dict(bench.service.denials(0)) == client.denied
     with ServiceBench(monkeypatch, tmp_path, 1) as bench:
-        assert (bench.service.accepted(0), bench.service.num_open(0)) == (8, 0)
+        assert (bench.service.accepted(0), bench.service.num_open(0)) == (9, 0)
         found = dict(bench.service.denials(0))
-        assert sorted(found) == [4, 5, 8]
+        assert sorted(found) == [4, 5, 9]
         assert isinstance(found[4], ServerRestartedError)
         assert "request 4 had no effect" in str(found[4])
-        assert isinstance(found[5], NonFiniteGradientError)
-        assert isinstance(found[8], NonFiniteGradientError)
+        assert isinstance(found[5], ServerRestartedError)
+        assert isinstance(found[9], NonFiniteGradientError)
         bench.entered(0, 22)
         assert bench.service.denials(0) == []
 

@@ -255,12 +255,16 @@ def test_numbers_that_are_left_out_were_denied() -> None:
     run(state, [push_of(0, 9, definition, [1, 1], [HUGE, HUGE])], 30)
     assert [*state.workers[0].denied] == [2, 4, 5, 6, 9]
     run(state, [push_of(0, 1 << 60, definition, [1], [1.0])], 40)
-    denied = state.workers[0].denied
+    worker = state.workers[0]
+    denied = worker.denied
     assert (len(denied), denied[-1]) == (MAX_OPEN_REQUESTS - 1, (1 << 60) - 1)
     run(state, [push_of(0, (1 << 60) + 2, definition, [1], [1.0])], 41)
-    assert [denied[0], denied[-1]] == [(1 << 60) - MAX_OPEN_REQUESTS + 3, (1 << 60) + 1]
+    assert [worker.denied[0], worker.denied[-1]] == [
+        (1 << 60) - MAX_OPEN_REQUESTS + 3,
+        (1 << 60) + 1,
+    ]
     run(state, [enter_of(0, 77)], 42)
-    assert not denied
+    assert not worker.denied
 
 
 def test_what_is_wrong_with_a_push_is_said_before_it_is_logged() -> None:
@@ -271,7 +275,9 @@ def test_what_is_wrong_with_a_push_is_said_before_it_is_logged() -> None:
     def check(record: Record) -> None:
         state.check(record[0], memoryview(record[1]))
 
-    with pytest.raises(NonFiniteGradientError, match="key 8 of table 'w', at 1") as caught:
+    with pytest.raises(
+        NonFiniteGradientError, match="table 'w': gradients of key 8 at 1"
+    ) as caught:
         check(push_of(0, 2, definition, [7, 8], [1.0, np.inf]))
     assert (caught.value.position, caught.value.key) == (1, 8)
     with pytest.raises(RowTableFullError, match="table 'w'"):

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Dense tensors on parameter servers, by ranges: tables whose keys are numbers of blocks."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ConfigurationError, RowShapeError
+from ..rows import GradientSum, Optimiser, PulledRows
+from .client import TableClient
+from .definition import TableDefinition
+
+BLOCK_VALUES: Final = 1024
+Values = NDArray[np.float32]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TensorDefinition:
+    """A dense tensor of float32 values; all workers define it alike."""
+
+    name: str
+    num_values: int
+    optimiser: Optimiser = field(default_factory=GradientSum)
+    staleness: int | None = None
+    """As of TableDefinition."""
+    is_mean: bool = False
+    block_values: int = BLOCK_VALUES
+    """Values that are on one server together; ranges begin and end with blocks."""
+
+    def __post_init__(self) -> None:
+        if self.num_values < 1 or self.block_values < 1:
+            raise ConfigurationError(
+                f"tensor {self.name!r} of {self.num_values} values in blocks of"
+                f" {self.block_values}; give positive numbers"
+            )
+
+    @property
+    def num_blocks(self) -> int:
+        """Number of blocks; the last one may be padded with zeros."""
+        return -(-self.num_values // self.block_values)
+
+    def table(self) -> TableDefinition:
+        """Return the table of the blocks. Raises ConfigurationError."""
+        return TableDefinition(
+            name=self.name,
+            width=self.block_values,
+            max_rows=self.num_blocks,
+            optimiser=self.optimiser,
+            staleness=self.staleness,
+            is_mean=self.is_mean,
+        )
+
+
+@final
+class DenseTensor:
+    """A tensor of a client; it begins with zeros, or with what the first `start` brings."""
+
+    def __init__(self, client: TableClient, definition: TensorDefinition) -> None:
+        """Define it, and wait for all servers. Raises what `TableClient.define` raises."""
+        self.definition = definition
+        self._table = client.define(definition.table())
+
+    def start(self, values: Values) -> Future[None]:
+        """Give all values, unless a worker has done so or has pushed gradients before."""
+        keys, rows = self._blocks(values, 0)
+        if values.size != self.definition.num_values:
+            raise self._range_error(0, values.size)
+        return self._table.start(keys, rows)
+
+    def push(self, gradient: Values, first: int = 0) -> Future[None]:
+        """Send the gradient of a range, of any shape, from a value on; as `SparseTable.push`.
+
+        The range begins and ends with a block, or ends with the tensor. Raises RowShapeError and
+        what `SparseTable.push` raises.
+        """
+        return self._table.push(*self._blocks(gradient, first))
+
+    def pull(self, first: int = 0, num_values: int | None = None) -> Future[Values]:
+        """Ask for a range, by default to the tensor's end; as `SparseTable.pull`."""
+        end = self.definition.num_values if num_values is None else first + num_values
+        keys = self._keys(first, end - first)
+        future: Future[Values] = Future()
+        future.set_running_or_notify_cancel()
+
+        def take(pulled: Future[PulledRows]) -> None:
+            error = pulled.exception()
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(pulled.result().values.reshape(-1)[: end - first])
+
+        self._table.pull(keys).add_done_callback(take)
+        return future
+
+    def _blocks(self, values: Values, first: int) -> tuple[NDArray[np.int64], Values]:
+        if values.dtype != np.float32:
+            raise RowShapeError(
+                f"values of {values.dtype} for tensor {self.definition.name!r}; give float32"
+            )
+        keys, width = self._keys(first, values.size), self.definition.block_values
+        flat = np.ascontiguousarray(values).reshape(-1)
+        if flat.size < keys.size * width:
+            padded = np.zeros(keys.size * width, np.float32)
+            padded[: flat.size] = flat
+            flat = padded
+        return keys, flat.reshape(keys.size, width)
+
+    def _keys(self, first: int, num_values: int) -> NDArray[np.int64]:
+        width, end = self.definition.block_values, first + num_values
+        is_whole = end % width == 0 or end == self.definition.num_values
+        is_inside = 0 <= first < end <= self.definition.num_values
+        if not is_inside or first % width or not is_whole:
+            raise self._range_error(first, num_values)
+        return np.arange(first // width, -(-end // width), dtype=np.int64)
+
+    def _range_error(self, first: int, num_values: int) -> RowShapeError:
+        own = self.definition
+        return RowShapeError(
+            f"{num_values} values from {first} of tensor {own.name!r}, which has {own.num_values}"
+            f" in blocks of {own.block_values}; give a range of whole blocks, or one up to the end"
+        )

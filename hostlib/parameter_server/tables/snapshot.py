@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a server as named chunks, for a snapshot.
+
+The first chunk, `state`, is JSON. `waiting ...` are the pushes to synchronous tables that wait for
+the end of their iteration. Both are taken at one moment. `rows ...` are made later, one by one,
+while records are applied: each row has the lsn of its last push, so a replay leaves that out.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from itertools import chain
+from typing import Any, Final, final
+
+import numpy as np
+
+from ...errors import HostlibError, StorageDamagedError
+from ..storage import ServerStorage
+from .definition import TableDefinition
+from .state import KEY_BYTES, Push, Table, TableState, WorkerState
+
+_STATE: Final = "state"
+_WAITING: Final = "waiting"
+_ROWS: Final = "rows"
+Chunk = tuple[str, bytes | memoryview]
+_logger = logging.getLogger(__name__)
+
+
+@final
+class Snapshots:
+    """Stores a snapshot in a thread whenever the log has grown by `every_bytes`."""
+
+    def __init__(self, storage: ServerStorage, state: TableState, every_bytes: int) -> None:
+        self._storage = storage
+        self._state = state
+        self._every_bytes = every_bytes
+        self._grown_bytes = 0
+        self._thread: threading.Thread | None = None
+
+    def note(self, lsn: int, num_bytes: int) -> None:
+        """Learn that the record `lsn` is applied; in the thread that applies changes."""
+        self._grown_bytes += num_bytes
+        is_idle = self._thread is None or not self._thread.is_alive()
+        if self._grown_bytes >= self._every_bytes and is_idle:
+            self._grown_bytes = 0
+            chunks = chain(capture(self._state), row_chunks([*self._state.tables.items()]))
+            self._thread = threading.Thread(
+                target=self._write, args=(lsn, chunks), name="switchfold-snapshot"
+            )
+            self._thread.start()
+
+    def close(self) -> None:
+        """Wait for a snapshot that is under way."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _write(self, lsn: int, chunks: Iterable[Chunk]) -> None:
+        started_s = time.monotonic()
+        try:
+            self._storage.write_snapshot(lsn, chunks)
+        except HostlibError as error:
+            # The log has everything; the next snapshot may succeed.
+            _logger.error("no snapshot at lsn %d: %s", lsn, error)
+        else:
+            _logger.info("snapshot at lsn %d in %.1f s", lsn, time.monotonic() - started_s)
+
+
+def capture(state: TableState) -> list[Chunk]:
+    """Return the chunks that are to be taken at one moment, in the thread that applies changes."""
+    described = {
+        "tables": [table.definition.pack().decode() for table in state.tables.values()],
+        "workers": [asdict(worker) for worker in state.workers],
+    }
+    chunks: list[Chunk] = [(_STATE, json.dumps(described).encode())]
+    for number, table in state.tables.items():
+        for clock, pushes in table.waiting.items():
+            for push in pushes:
+                name = (
+                    f"{_WAITING} {number} {clock} {push.worker_id} {push.number} {push.keys.size}"
+                )
+                payload = push.keys.tobytes() + push.gradients.tobytes()
+                chunks.append((name, payload))
+    return chunks
+
+
+def row_chunks(tables: Iterable[tuple[int, Table]]) -> Iterator[Chunk]:
+    """Yield the rows of tables, in any thread."""
+    for number, table in tables:
+        cursor: int | None = 0
+        while cursor is not None:
+            chunk = table.rows.export(cursor)
+            yield f"{_ROWS} {number}", chunk.data.data
+            cursor = chunk.next_cursor
+
+
+def restore(state: TableState, chunks: Iterable[Chunk]) -> None:
+    """Give an empty state what a snapshot holds. Raises StorageDamagedError."""
+    try:
+        for name, payload in chunks:
+            kind, *numbers = name.split(" ")
+            if kind == _STATE:
+                _restore_state(state, json.loads(bytes(payload)))
+            elif kind == _WAITING:
+                _restore_push(state, [int(number) for number in numbers], memoryview(payload))
+            elif kind == _ROWS:
+                state.tables[int(numbers[0])].rows.import_rows(payload)
+            else:
+                raise ValueError(f"a chunk {name!r}")
+    except (ValueError, TypeError, KeyError, IndexError, HostlibError) as error:
+        raise StorageDamagedError(
+            f"the snapshot of a parameter server cannot be taken over: {error!r}. It is of another"
+            " release, or of a server with other options; start that one, or restore a copy"
+        ) from error
+
+
+def _restore_state(state: TableState, described: dict[str, Any]) -> None:
+    workers = [
+        WorkerState(
+            incarnation=int(worker["incarnation"]),
+            replaced=tuple(int(one) for one in worker["replaced"]),
+            number=int(worker["number"]),
+            denied=[int(one) for one in worker["denied"]],
+            clock=int(worker["clock"]),
+        )
+        for worker in described["workers"]
+    ]
+    if len(workers) != len(state.workers):
+        raise ValueError(f"it is of {len(workers)} workers, this server has {len(state.workers)}")
+    state.workers[:] = workers
+    for text in described["tables"]:
+        definition = TableDefinition.unpack(text.encode())
+        state.tables[definition.number] = Table(definition, definition.new_rows())
+
+
+def _restore_push(state: TableState, numbers: list[int], payload: memoryview) -> None:
+    table_number, clock, worker_id, number, count = numbers
+    table = state.tables[table_number]
+    keys = np.frombuffer(payload, np.int64, count)
+    gradients = np.frombuffer(payload, np.float32, offset=KEY_BYTES * count)
+    push = Push(worker_id, number, keys, gradients.reshape(count, table.definition.width))
+    table.waiting.setdefault(clock, []).append(push)

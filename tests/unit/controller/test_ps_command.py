@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchfold ps run`: a server whose tables outlive SIGKILL."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from switchfold.hostlib.parameter_server import ClientOptions
+from switchfold.hostlib.parameter_server.tables import TableClient, TableDefinition
+
+WAIT_S = 60.0
+
+
+@contextmanager
+def server(log: Path) -> Generator[tuple[subprocess.Popen[str], tuple[str, int]]]:
+    command = [sys.executable, "-m", "switchfold.controller", "ps", "run", "--address", "127.0.0.1"]
+    with subprocess.Popen(
+        [*command, "--num-workers", "1", "--log", str(log)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            said = re.fullmatch(r"listening on (127\.0\.0\.1):(\d+)\n", process.stdout.readline())
+            assert said is not None
+            yield process, (said[1], int(said[2]))
+        finally:
+            process.kill()
+
+
+def test_tables_outlive_a_killed_server(tmp_path: Path) -> None:
+    definition = TableDefinition(name="counts", width=2)
+    keys = np.array([-3, 1 << 40], np.int64)
+    for number in range(3):
+        with (
+            server(tmp_path / "log") as (process, address),
+            TableClient([address], ClientOptions(worker_id=0)) as client,
+        ):
+            table = client.define(definition)
+            held = table.pull(keys).result(WAIT_S)
+            assert (held.values == number).all()
+            assert (held.updates == number).all()
+            table.push(keys, np.ones((2, 2), np.float32)).result(WAIT_S)
+            process.send_signal(signal.SIGKILL)
+            assert process.wait(WAIT_S) == -signal.SIGKILL
+
+
+def test_help_names_the_command() -> None:
+    command = [sys.executable, "-m", "switchfold.controller", "ps", "run", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=True)
+    assert done.stdout.startswith("usage: switchfold ps run ")
+    assert "--log DIRECTORY" in done.stdout
