@@ -27,7 +27,7 @@ from ...peers.heartbeat import Heartbeat
 from ...peers.inbound import REFUSED_S
 from ..rows import PulledRows
 from .denial import describe
-from .request import CHANGES, Request
+from .request import CHANGES, TableRequest
 from .service import TableService
 from .state import KEY_BYTES
 
@@ -82,7 +82,9 @@ class TablePort:
             self._pull(asked, payload)
             return
         origin = (self._worker_id, self._incarnation, asked.number)
-        self._service.submit(Request(asked.kind, *origin, asked.table, asked.num_keys), payload)
+        self._service.submit(
+            TableRequest(asked.kind, *origin, asked.table, asked.num_keys), payload
+        )
 
     def on_drained(self, connection: Connection) -> None:
         """Answer pulls again."""
@@ -97,7 +99,7 @@ class TablePort:
         if not incarnation or self._incarnation not in (0, incarnation):
             raise PeerProtocolError(f"incarnation {incarnation} after {self._incarnation}")
         self._incarnation = incarnation
-        request = Request(FrameKind.ENTER, self._worker_id, incarnation, 0)
+        request = TableRequest(FrameKind.ENTER, self._worker_id, incarnation, 0)
         try:
             self._service.enter(self, request)
         except PeerRefusedError as error:
@@ -112,7 +114,7 @@ class TablePort:
 
     # The service calls the methods below.
 
-    def on_applied(self, request: Request) -> None:
+    def on_applied(self, request: TableRequest) -> None:
         """Answer ENTER, and send one receipt for all requests of a turn of the loop."""
         if request.kind is FrameKind.ENTER:
             self._answer_enter()

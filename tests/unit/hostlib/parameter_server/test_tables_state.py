@@ -21,7 +21,7 @@ from switchfold.hostlib.errors import (
     StorageDamagedError,
 )
 from switchfold.hostlib.parameter_server.tables import TableDefinition
-from switchfold.hostlib.parameter_server.tables.request import MAX_OPEN_REQUESTS, Request
+from switchfold.hostlib.parameter_server.tables.request import MAX_OPEN_REQUESTS, TableRequest
 from switchfold.hostlib.parameter_server.tables.state import TableState
 from switchfold.hostlib.peers.frames import FrameKind
 
@@ -36,7 +36,7 @@ DEFINITIONS = [
 HUGE = 3e38
 """Two of them are beyond float32."""
 Floats = NDArray[np.float32]
-Record = tuple[Request, bytes]
+Record = tuple[TableRequest, bytes]
 
 
 def push_of(
@@ -46,16 +46,18 @@ def push_of(
     gradients = np.repeat(np.array(rows, np.float32), definition.width)
     payload = np.array(keys, np.int64).tobytes() + gradients.tobytes()
     incarnation = worker_id + 1
-    request = Request(FrameKind.PUSH, worker_id, incarnation, number, definition.number, len(keys))
+    request = TableRequest(
+        FrameKind.PUSH, worker_id, incarnation, number, definition.number, len(keys)
+    )
     return request, payload
 
 
 def request_of(kind: FrameKind, worker_id: int, number: int, payload: bytes = b"") -> Record:
-    return Request(kind, worker_id, worker_id + 1, number), payload
+    return TableRequest(kind, worker_id, worker_id + 1, number), payload
 
 
 def enter_of(worker_id: int, incarnation: int) -> Record:
-    return Request(FrameKind.ENTER, worker_id, incarnation, 0), b""
+    return TableRequest(FrameKind.ENTER, worker_id, incarnation, 0), b""
 
 
 def begin(definitions: list[TableDefinition], num_workers: int = NUM_WORKERS) -> list[Record]:
@@ -87,7 +89,7 @@ class ModelWorker:
     number: int = 0
     clock: int = 0
     pushes: list[tuple[int, int, int, list[int], list[float]]] = field(default_factory=list)
-    """Table, clock and number, keys, values."""
+    """Number of the table, clock, number of the push, keys, values."""
 
 
 class Model:
@@ -299,9 +301,9 @@ def test_the_number_of_tables_is_limited(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_records_of_requests() -> None:
-    request = Request(FrameKind.PUSH, 7, (1 << 64) - 1, 1 << 63, 0xFFFFFFFF, 12)
-    found, payload = Request.unpack(memoryview(request.pack() + b"abc"))
+    request = TableRequest(FrameKind.PUSH, 7, (1 << 64) - 1, 1 << 63, 0xFFFFFFFF, 12)
+    found, payload = TableRequest.unpack(memoryview(request.pack() + b"abc"))
     assert (found, bytes(payload)) == (request, b"abc")
     for record in (request.pack()[:-1], b"\xff" + request.pack()[1:]):
         with pytest.raises(StorageDamagedError, match="another release, or of another program"):
-            Request.unpack(memoryview(record))
+            TableRequest.unpack(memoryview(record))
