@@ -19,7 +19,7 @@ from switchfold.hostlib.errors import HostlibError, PeerError
 from switchfold.hostlib.parameter_server.rows import PulledRows
 from switchfold.hostlib.parameter_server.storage import WriteAheadLog
 from switchfold.hostlib.parameter_server.tables import TableDefinition
-from switchfold.hostlib.parameter_server.tables.request import TableRequest
+from switchfold.hostlib.parameter_server.tables.change import TableChange
 from switchfold.hostlib.parameter_server.tables.service import TableService
 from switchfold.hostlib.peers.event_loop import EventLoop
 from switchfold.hostlib.peers.frames import FrameKind
@@ -44,14 +44,14 @@ class FakeClient:
 
     def enter(self) -> Self:
         """Enter, and do not wait for the answer."""
-        request = TableRequest(FrameKind.ENTER, *self.origin, 0)
+        request = TableChange(FrameKind.ENTER, *self.origin, 0)
         self._bench.run(lambda: self._bench.service.enter(self, request))
         return self
 
     def submit(
         self, kind: FrameKind, number: int, payload: bytes = b"", table: int = 0, num_keys: int = 0
     ) -> None:
-        request = TableRequest(kind, *self.origin, number, table, num_keys)
+        request = TableChange(kind, *self.origin, number, table, num_keys)
         self._bench.run(lambda: self._bench.service.submit(request, memoryview(payload)))
 
     def define(self, number: int, definition: TableDefinition) -> None:
@@ -74,7 +74,7 @@ class FakeClient:
 
     # The service calls the methods below.
 
-    def on_applied(self, request: TableRequest) -> None:
+    def on_applied(self, request: TableChange) -> None:
         with self._bench.changed:
             if request.kind is FrameKind.ENTER:
                 self.num_entered += 1

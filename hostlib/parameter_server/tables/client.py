@@ -28,8 +28,8 @@ from ...peers.handshake import PeerCall
 from ..options import GENERATION, ClientOptions
 from ..rows import PulledRows, partition
 from ..rows.optimisers import check_array
+from .change import MAX_OPEN_REQUESTS
 from .definition import TableDefinition
-from .request import MAX_OPEN_REQUESTS
 from .session import ShardSession
 from .state import KEY_BYTES, VALUE_BYTES
 

@@ -26,8 +26,8 @@ from ...peers.frames import (
 from ...peers.heartbeat import Heartbeat
 from ...peers.inbound import REFUSED_S
 from ..rows import PulledRows
+from .change import CHANGES, TableChange
 from .denial import describe
-from .request import CHANGES, TableRequest
 from .service import TableService
 from .state import KEY_BYTES
 
@@ -82,9 +82,7 @@ class TablePort:
             self._pull(asked, payload)
             return
         origin = (self._worker_id, self._incarnation, asked.number)
-        self._service.submit(
-            TableRequest(asked.kind, *origin, asked.table, asked.num_keys), payload
-        )
+        self._service.submit(TableChange(asked.kind, *origin, asked.table, asked.num_keys), payload)
 
     def on_drained(self, connection: Connection) -> None:
         """Answer pulls again."""
@@ -99,7 +97,7 @@ class TablePort:
         if not incarnation or self._incarnation not in (0, incarnation):
             raise PeerProtocolError(f"incarnation {incarnation} after {self._incarnation}")
         self._incarnation = incarnation
-        request = TableRequest(FrameKind.ENTER, self._worker_id, incarnation, 0)
+        request = TableChange(FrameKind.ENTER, self._worker_id, incarnation, 0)
         try:
             self._service.enter(self, request)
         except PeerRefusedError as error:
@@ -114,7 +112,7 @@ class TablePort:
 
     # The service calls the methods below.
 
-    def on_applied(self, request: TableRequest) -> None:
+    def on_applied(self, request: TableChange) -> None:
         """Answer ENTER, and send one receipt for all requests of a turn of the loop."""
         if request.kind is FrameKind.ENTER:
             self._answer_enter()

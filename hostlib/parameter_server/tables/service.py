@@ -38,7 +38,7 @@ from ...peers.event_loop import EventLoop
 from ...peers.frames import MAX_BATCH_BYTES, FrameKind
 from ..rows import PulledRows
 from ..storage import LogEvents, LogOptions, ServerStorage, WriteAheadLog
-from .request import HEADER_BYTES, MAX_OPEN_REQUESTS, TableRequest
+from .change import HEADER_BYTES, MAX_OPEN_REQUESTS, TableChange
 from .snapshot import Snapshots, restore
 from .state import KEPT_INCARNATIONS, TableState
 
@@ -50,10 +50,10 @@ _LOG_OPTIONS = LogOptions(waiting_bytes=2 * MAX_BATCH_BYTES)
 _logger = logging.getLogger(__name__)
 
 
-class WorkerConnection(Protocol):
+class TableCaller(Protocol):
     """A worker's connection, as the service sees it."""
 
-    def on_applied(self, request: TableRequest) -> None:
+    def on_applied(self, request: TableChange) -> None:
         """Learn that a request is applied, and durable."""
         ...
 
@@ -82,14 +82,14 @@ class _Logged(NamedTuple):
     """A request whose record is not durable yet."""
 
     lsn: int
-    request: TableRequest
+    request: TableChange
     payload: memoryview
 
 
 class _Pull(NamedTuple):
     """A pull that waits for the worker's own pushes, or for slower workers."""
 
-    client: WorkerConnection
+    client: TableCaller
     worker_id: int
     number: int
     table: int
@@ -122,7 +122,7 @@ class TableService:
         self.state = TableState(num_workers)
         self._loop = loop
         self._timeout_s = timeout_s
-        self._clients: dict[int, WorkerConnection] = {}
+        self._clients: dict[int, TableCaller] = {}
         self._accepted = [0] * num_workers
         """By worker, the last request that is logged or applied."""
         self._last_lsn = [0] * num_workers
@@ -132,9 +132,7 @@ class TableService:
         ]
         self._denials: list[deque[tuple[int, HostlibError]]] = [deque() for _ in range(num_workers)]
         self._logged: deque[_Logged] = deque()
-        self._held: deque[tuple[TableRequest, memoryview]] = (
-            deque()
-        )  # the log had no room for these
+        self._held: deque[tuple[TableChange, memoryview]] = deque()  # the log had no room for these
         self._pulls: list[_Pull] = []
         self.identity = secrets.randbits(32)
         """Drawn at random for the log; for this run of the server if there is no log."""
@@ -172,7 +170,7 @@ class TableService:
         # A pull waits for the pushes before it, and none of those may still have to be logged.
         return not self._held and (kind is FrameKind.PULL or self._storage.log.has_room)
 
-    def enter(self, client: WorkerConnection, request: TableRequest) -> None:
+    def enter(self, client: TableCaller, request: TableChange) -> None:
         """Answer a worker through this client from now on; the request is its ENTER.
 
         The newest process of a worker wins. Raises PeerRefusedError for one that it replaced.
@@ -200,7 +198,7 @@ class TableService:
         self._denials[worker_id].clear()
         self._take(request._replace(num_keys=len(self.state.workers)), _NOTHING)
 
-    def detach(self, worker_id: int, client: WorkerConnection) -> None:
+    def detach(self, worker_id: int, client: TableCaller) -> None:
         """Learn that a connection is gone; its pulls are forgotten, as the worker asks again."""
         if self._clients.get(worker_id) is client:
             del self._clients[worker_id]
@@ -221,7 +219,7 @@ class TableService:
         """Return the last requests of the worker's process that had no effect."""
         return list(self._denials[worker_id])
 
-    def submit(self, request: TableRequest, payload: memoryview) -> None:
+    def submit(self, request: TableChange, payload: memoryview) -> None:
         """Take a DEFINE, PUSH or ADVANCE, whose payload then belongs to the service.
 
         Requests that were taken before are ignored. One that is denied counts as taken.
@@ -240,14 +238,14 @@ class TableService:
         self._accepted[worker_id] = request.number
         self._take(request, payload)
 
-    def _take(self, request: TableRequest, payload: memoryview) -> None:
+    def _take(self, request: TableChange, payload: memoryview) -> None:
         if self._storage is None:
             self._apply(_Logged(0, request, payload))
             self._serve_pulls()
         elif self._held or not self._append(self._storage.log, request, payload):
             self._held.append((request, payload))
 
-    def _append(self, log: WriteAheadLog, request: TableRequest, payload: memoryview) -> bool:
+    def _append(self, log: WriteAheadLog, request: TableChange, payload: memoryview) -> bool:
         """Log or deny a request; return False if it has to wait for room."""
         try:
             lsn = log.append([request.pack(), payload])
@@ -274,7 +272,7 @@ class TableService:
 
     def pull(
         self,
-        client: WorkerConnection,
+        client: TableCaller,
         origin: tuple[int, int, int],
         table: int,
         keys: NDArray[np.int64],
@@ -307,7 +305,7 @@ class TableService:
         num_records = 0
         reasons: list[dict[int, HostlibError]] = [{} for _ in state.workers]
         for lsn, record in storage.records():
-            request, payload = TableRequest.unpack(record)
+            request, payload = TableChange.unpack(record)
             if request.worker_id >= len(state.workers):
                 raise self._wrong_number(storage.log, f"requests of worker {request.worker_id}")
             if request.kind is FrameKind.ENTER:
@@ -377,7 +375,7 @@ class TableService:
         if self._snapshots is not None:
             self._snapshots.note(logged.lsn, len(logged.payload) + HEADER_BYTES)
 
-    def _deny(self, request: TableRequest, error: HostlibError) -> None:
+    def _deny(self, request: TableChange, error: HostlibError) -> None:
         _logger.warning(
             "request %d of worker %d has no effect: %s", request.number, request.worker_id, error
         )
@@ -393,7 +391,7 @@ class TableService:
         if client is not None:
             client.on_denied(request.number, error, is_pull=False)
 
-    def _client_of(self, request: TableRequest) -> WorkerConnection | None:
+    def _client_of(self, request: TableChange) -> TableCaller | None:
         if request.incarnation != self._incarnations[request.worker_id]:
             return None
         return self._clients.get(request.worker_id)

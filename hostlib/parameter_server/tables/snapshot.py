@@ -23,7 +23,7 @@ import numpy as np
 from ...errors import HostlibError, StorageDamagedError
 from ..storage import ServerStorage
 from .definition import TableDefinition
-from .state import KEY_BYTES, Push, ServedTable, TableState, WorkerProgress
+from .state import KEY_BYTES, DefinedTable, Push, TableState, WorkerProgress
 
 _STATE: Final = "state"
 _WAITING: Final = "waiting"
@@ -89,7 +89,7 @@ def capture(state: TableState) -> list[Chunk]:
     return chunks
 
 
-def row_chunks(tables: Iterable[tuple[int, ServedTable]]) -> Iterator[Chunk]:
+def row_chunks(tables: Iterable[tuple[int, DefinedTable]]) -> Iterator[Chunk]:
     """Yield the rows of tables, in any thread."""
     for number, table in tables:
         cursor: int | None = 0
@@ -135,7 +135,7 @@ def _restore_state(state: TableState, described: dict[str, Any]) -> None:
     state.workers[:] = workers
     for text in described["tables"]:
         definition = TableDefinition.unpack(text.encode())
-        state.tables[definition.number] = ServedTable(definition, definition.new_rows())
+        state.tables[definition.number] = DefinedTable(definition, definition.new_rows())
 
 
 def _restore_push(state: TableState, numbers: list[int], payload: memoryview) -> None:

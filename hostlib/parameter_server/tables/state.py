@@ -26,8 +26,8 @@ from ...errors import (
 )
 from ...peers.frames import FrameKind
 from ..rows import PulledRows, RowTable
+from .change import MAX_OPEN_REQUESTS, TableChange
 from .definition import TableDefinition
-from .request import MAX_OPEN_REQUESTS, TableRequest
 
 KEY_BYTES: Final = 8
 VALUE_BYTES: Final = 4
@@ -64,7 +64,7 @@ class WorkerProgress:
 
 
 @dataclass
-class ServedTable:
+class DefinedTable:
     """A table, and the pushes that wait for the end of their iteration."""
 
     definition: TableDefinition
@@ -127,7 +127,7 @@ class TableState:
 
     def __init__(self, num_workers: int) -> None:
         self.workers = [WorkerProgress() for _ in range(num_workers)]
-        self.tables: dict[int, ServedTable] = {}
+        self.tables: dict[int, DefinedTable] = {}
         self.counters: Counter[str] = Counter()
 
     @property
@@ -135,7 +135,7 @@ class TableState:
         """How many iterations all workers have ended."""
         return min(worker.clock for worker in self.workers)
 
-    def check(self, request: TableRequest, payload: memoryview, *, is_next: bool = False) -> None:
+    def check(self, request: TableChange, payload: memoryview, *, is_next: bool = False) -> None:
         """Raise what is wrong with a request; make the rows of a push, so that it has room.
 
         `is_next`: it is applied at once, which checks asynchronous pushes once more.
@@ -152,7 +152,7 @@ class TableState:
             table.prepare(keys, gradients)
 
     def apply(
-        self, request: TableRequest, payload: memoryview, *, lsn: int = 0, is_replay: bool = False
+        self, request: TableChange, payload: memoryview, *, lsn: int = 0, is_replay: bool = False
     ) -> None:
         """Apply a request; `lsn` is that of its record, 0 without a log.
 
@@ -194,7 +194,7 @@ class TableState:
         self.counters["pulled_keys"] += keys.size
         return self.tables[number].pull(keys)
 
-    def table(self, number: int) -> ServedTable:
+    def table(self, number: int) -> DefinedTable:
         """Return a table. Raises ConfigurationError."""
         found = self.tables.get(number)
         if found is None:
@@ -203,7 +203,7 @@ class TableState:
             )
         return found
 
-    def _enter(self, request: TableRequest) -> None:
+    def _enter(self, request: TableChange) -> None:
         worker = self.workers[request.worker_id]
         if request.incarnation == worker.incarnation:
             return
@@ -221,7 +221,7 @@ class TableState:
         if known is None:
             if len(self.tables) == MAX_TABLES:
                 raise ConfigurationError(f"this server has {MAX_TABLES} tables, and takes no more")
-            self.tables[definition.number] = ServedTable(definition, definition.new_rows())
+            self.tables[definition.number] = DefinedTable(definition, definition.new_rows())
         elif known.definition.name != definition.name:
             raise ConfigurationError(
                 f"table {definition.name!r} has the number of {known.definition.name!r}, which is"
@@ -234,8 +234,8 @@ class TableState:
             )
 
     def _batch(
-        self, request: TableRequest, payload: memoryview
-    ) -> tuple[ServedTable, NDArray[np.int64], NDArray[np.float32]]:
+        self, request: TableChange, payload: memoryview
+    ) -> tuple[DefinedTable, NDArray[np.int64], NDArray[np.float32]]:
         table = self.table(request.table)
         width, count = table.definition.width, request.num_keys
         if len(payload) != count * (KEY_BYTES + VALUE_BYTES * width):
@@ -246,7 +246,7 @@ class TableState:
         gradients = np.frombuffer(payload, np.float32, count * width, KEY_BYTES * count)
         return table, keys, gradients.reshape(count, width)
 
-    def _push(self, request: TableRequest, payload: memoryview, lsn: int, is_replay: bool) -> None:
+    def _push(self, request: TableChange, payload: memoryview, lsn: int, is_replay: bool) -> None:
         table, keys, gradients = self._batch(request, payload)
         self.counters["pushes"] += 1
         self.counters["pushed_keys"] += keys.size

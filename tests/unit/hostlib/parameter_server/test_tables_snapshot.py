@@ -15,7 +15,7 @@ from switchfold.hostlib.errors import HostlibError, StorageDamagedError
 from switchfold.hostlib.parameter_server.rows import Adam, PulledRows, Uniform
 from switchfold.hostlib.parameter_server.storage import LogOptions
 from switchfold.hostlib.parameter_server.tables import TableDefinition
-from switchfold.hostlib.parameter_server.tables.request import TableRequest
+from switchfold.hostlib.parameter_server.tables.change import TableChange
 from switchfold.hostlib.parameter_server.tables.service import TableService
 from switchfold.hostlib.parameter_server.tables.snapshot import capture, restore
 from switchfold.hostlib.parameter_server.tables.state import TableState
@@ -43,7 +43,7 @@ class Owner:
     def __init__(self) -> None:
         self.applied: list[int] = []
 
-    def on_applied(self, request: TableRequest) -> None:
+    def on_applied(self, request: TableChange) -> None:
         self.applied.append(request.number)
 
     def on_denied(self, number: int, error: HostlibError, *, is_pull: bool) -> None:
@@ -69,16 +69,16 @@ def waiting_bytes(state: TableState) -> int:
     )
 
 
-def requests(number_of_rounds: int) -> Iterator[tuple[TableRequest, memoryview]]:
+def requests(number_of_rounds: int) -> Iterator[tuple[TableChange, memoryview]]:
     """Yield definitions, then pushes of both workers to both tables, and ends of iterations."""
     generator = np.random.default_rng(5)
     numbers = [0] * NUM_WORKERS
 
     def request(
         kind: FrameKind, worker: int, payload: bytes, table: int = 0, num_keys: int = 0
-    ) -> tuple[TableRequest, memoryview]:
+    ) -> tuple[TableChange, memoryview]:
         numbers[worker] += 1
-        made = TableRequest(kind, worker, 100 + worker, numbers[worker], table, num_keys)
+        made = TableChange(kind, worker, 100 + worker, numbers[worker], table, num_keys)
         return made, memoryview(payload)
 
     for definition in DEFINITIONS:
@@ -129,7 +129,7 @@ def test_snapshot_and_the_log_behind_it_are_the_state(tmp_path: Path) -> None:
 
         def enter() -> None:
             for worker, owner in enumerate(owners):
-                request = TableRequest(FrameKind.ENTER, worker, 100 + worker, 0)
+                request = TableChange(FrameKind.ENTER, worker, 100 + worker, 0)
                 expected.apply(request, memoryview(b""))
                 live.enter(owner, request)
 
@@ -171,7 +171,7 @@ def test_foreign_chunks_are_refused(chunks: list[tuple[str, bytes]]) -> None:
 def test_denied_numbers_are_in_a_snapshot() -> None:
     state, restored = TableState(NUM_WORKERS), TableState(NUM_WORKERS)
     for kind, number in ((FrameKind.ENTER, 0), (FrameKind.ADVANCE, 2), (FrameKind.ADVANCE, 5)):
-        state.apply(TableRequest(kind, 0, 100, number), memoryview(b""))
+        state.apply(TableChange(kind, 0, 100, number), memoryview(b""))
     assert state.workers[0].denied == [1, 3, 4]
     restore(restored, capture(state))
     assert restored.workers == state.workers

@@ -21,7 +21,7 @@ from switchfold.hostlib.errors import (
     StorageDamagedError,
 )
 from switchfold.hostlib.parameter_server.tables import TableDefinition
-from switchfold.hostlib.parameter_server.tables.request import MAX_OPEN_REQUESTS, TableRequest
+from switchfold.hostlib.parameter_server.tables.change import MAX_OPEN_REQUESTS, TableChange
 from switchfold.hostlib.parameter_server.tables.state import TableState
 from switchfold.hostlib.peers.frames import FrameKind
 
@@ -36,7 +36,7 @@ DEFINITIONS = [
 HUGE = 3e38
 """Two of them are beyond float32."""
 Floats = NDArray[np.float32]
-Record = tuple[TableRequest, bytes]
+Record = tuple[TableChange, bytes]
 
 
 def push_of(
@@ -46,18 +46,18 @@ def push_of(
     gradients = np.repeat(np.array(rows, np.float32), definition.width)
     payload = np.array(keys, np.int64).tobytes() + gradients.tobytes()
     incarnation = worker_id + 1
-    request = TableRequest(
+    request = TableChange(
         FrameKind.PUSH, worker_id, incarnation, number, definition.number, len(keys)
     )
     return request, payload
 
 
 def request_of(kind: FrameKind, worker_id: int, number: int, payload: bytes = b"") -> Record:
-    return TableRequest(kind, worker_id, worker_id + 1, number), payload
+    return TableChange(kind, worker_id, worker_id + 1, number), payload
 
 
 def enter_of(worker_id: int, incarnation: int) -> Record:
-    return TableRequest(FrameKind.ENTER, worker_id, incarnation, 0), b""
+    return TableChange(FrameKind.ENTER, worker_id, incarnation, 0), b""
 
 
 def begin(definitions: list[TableDefinition], num_workers: int = NUM_WORKERS) -> list[Record]:
@@ -301,9 +301,9 @@ def test_the_number_of_tables_is_limited(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_records_of_requests() -> None:
-    request = TableRequest(FrameKind.PUSH, 7, (1 << 64) - 1, 1 << 63, 0xFFFFFFFF, 12)
-    found, payload = TableRequest.unpack(memoryview(request.pack() + b"abc"))
+    request = TableChange(FrameKind.PUSH, 7, (1 << 64) - 1, 1 << 63, 0xFFFFFFFF, 12)
+    found, payload = TableChange.unpack(memoryview(request.pack() + b"abc"))
     assert (found, bytes(payload)) == (request, b"abc")
     for record in (request.pack()[:-1], b"\xff" + request.pack()[1:]):
         with pytest.raises(StorageDamagedError, match="another release, or of another program"):
-            TableRequest.unpack(memoryview(record))
+            TableChange.unpack(memoryview(record))

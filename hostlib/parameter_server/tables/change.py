@@ -19,7 +19,7 @@ MAX_OPEN_REQUESTS: Final = 1 << 14
 """Most requests of a worker without a receipt: servers remember denials of so many numbers."""
 
 
-class TableRequest(NamedTuple):
+class TableChange(NamedTuple):
     """A change of the tables; its payload is that of the worker's frame."""
 
     kind: FrameKind
