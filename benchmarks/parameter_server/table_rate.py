@@ -200,10 +200,7 @@ def report(options: argparse.Namespace) -> None:
         f"{options.rows} rows of {options.width} values, {options.keys} keys a run, best of"
         f" {options.repeats} runs, sums verified; million keys per second"
     )
-    print(
-        f"{'batch':>6} {'workers':>7} {'log':>4} {'pushed':>7} {'share':>6}"
-        f" {'pulled':>7} {'share':>6}"
-    )
+    print(" batch workers  log  pushed  share  pulled  share")
     with tempfile.TemporaryDirectory() as folder:
         numbers = itertools.count()
         for options.batch in (1024, 8192):

@@ -191,29 +191,26 @@ class TableClient:
     def pull(self, definition: TableDefinition, keys: NDArray[np.int64]) -> Future[PulledRows]:
         """Ask the servers for the rows of keys; `SparseTable.pull` says the rest."""
         check_array("keys", keys, np.int64, (keys.size,))
-        found = partition(keys, self.num_shards)
-        self._check_size(int(found.counts.max()) * VALUE_BYTES * (definition.width + 1))
-        values = np.empty((keys.size, definition.width), np.float32)
-        updates = np.empty(keys.size, np.uint32)
-        shards = np.flatnonzero(found.counts).tolist()
-        gathering = _Gathering(len(shards), lambda: PulledRows(values, updates))
-        ends = np.cumsum(found.counts)
+        parts = _places(keys, self.num_shards)
+        # By a copy of the keys: the caller's may change.
+        wanted = {shard: keys.take(places) for shard, places in parts}
+        most = max((each.size for each in wanted.values()), default=0)
+        self._check_size(most * VALUE_BYTES * (definition.width + 1))
+        collected = _Rows(parts, keys.size, definition.width)
+        gathering = _Gathering(len(parts), collected.result)
 
         def ask(shard: int) -> None:
-            places = found.order[ends[shard] - found.counts[shard] : ends[shard]]
-
             def take(rows: PulledRows | HostlibError) -> None:
                 if isinstance(rows, HostlibError):
                     gathering.take(rows)
                     return
-                values[places], updates[places] = rows
+                collected.add(shard, rows)
                 gathering.take(None)
 
-            wanted = np.ascontiguousarray(keys[places])
-            self._sessions[shard].pull(definition.number, wanted, definition.width, take)
+            self._sessions[shard].pull(definition.number, wanted[shard], definition.width, take)
 
         def ask_all() -> None:
-            for shard in shards:
+            for shard in wanted:
                 ask(shard)
 
         self._post_or_fail(ask_all, gathering)
@@ -229,7 +226,14 @@ class TableClient:
         self._post(enter)
         self._wait(gathering.future, "the first connection")
 
+    def _check_thread(self) -> None:
+        if self._loop.is_own_thread:
+            raise ConfigurationError(
+                "the callback of a future would wait for its own thread; use another thread"
+            )
+
     def _wait(self, future: Future[None], what: str) -> None:
+        self._check_thread()
         try:
             future.result(self.options.timeout_s)
         except TimeoutError as error:
@@ -255,6 +259,8 @@ class TableClient:
             return self._is_closed or self._open_bytes + size <= max(size, MAX_OPEN_BYTES)
 
         with self._changed:
+            if not has_room():
+                self._check_thread()
             if not self._changed.wait_for(has_room, self.options.timeout_s):
                 raise ExchangeTimeoutError(
                     f"{self._num_open} requests with {self._open_bytes} bytes of gradients have"
@@ -389,17 +395,53 @@ def _split(
     keys: NDArray[np.int64], gradients: NDArray[np.float32], num_shards: int
 ) -> list[tuple[int, memoryview, int]]:
     """Return shard, payload and number of keys of each server that gets some."""
-    found = partition(keys, num_shards)
     parts: list[tuple[int, memoryview, int]] = []
-    end = 0
-    for shard, count in enumerate(found.counts.tolist()):
-        first, end = end, end + count
-        if not count:
-            continue
-        places = found.order[first:end]
-        key_bytes = KEY_BYTES * count
-        payload = np.empty(key_bytes + VALUE_BYTES * count * gradients.shape[1], np.uint8)
-        payload[:key_bytes].view(np.int64)[:] = keys[places]
-        payload[key_bytes:].view(np.float32).reshape(count, -1)[:] = gradients[places]
-        parts.append((shard, payload.data, count))
+    for shard, places in _places(keys, num_shards):
+        key_bytes = KEY_BYTES * places.size
+        payload = np.empty(key_bytes + VALUE_BYTES * places.size * gradients.shape[1], np.uint8)
+        own_keys = payload[:key_bytes].view(np.int64)
+        own_gradients = payload[key_bytes:].view(np.float32).reshape(places.size, -1)
+        if places.size == keys.size:
+            own_keys[:], own_gradients[:] = keys, gradients
+        else:
+            # With mode "raise", numpy would first collect them in an array of its own.
+            keys.take(places, out=own_keys, mode="clip")
+            gradients.take(places, axis=0, out=own_gradients, mode="clip")
+        parts.append((shard, payload.data, places.size))
     return parts
+
+
+def _places(keys: NDArray[np.int64], num_shards: int) -> list[tuple[int, NDArray[np.int64]]]:
+    """Return each shard that has some of the keys, with their positions in rising order."""
+    found = partition(keys, num_shards)
+    parts = np.split(found.order, np.cumsum(found.counts)[:-1])
+    return [(shard, places) for shard, places in enumerate(parts) if places.size]
+
+
+@final
+class _Rows:
+    """Rows of a pull, as servers answer."""
+
+    def __init__(
+        self, parts: list[tuple[int, NDArray[np.int64]]], num_keys: int, width: int
+    ) -> None:
+        self._places = dict(parts)
+        self._num_keys = num_keys
+        self._width = width
+        self._rows: PulledRows | None = None
+
+    def add(self, shard: int, rows: PulledRows) -> None:
+        """Take the rows of a server."""
+        places = self._places[shard]
+        if places.size == self._num_keys:
+            self._rows = rows  # all come from one server, in the keys' order
+            return
+        values, updates = self.result()
+        values[places], updates[places] = rows
+
+    def result(self) -> PulledRows:
+        """Return all rows."""
+        if self._rows is None:
+            values = np.empty((self._num_keys, self._width), np.float32)
+            self._rows = PulledRows(values, np.empty(self._num_keys, np.uint32))
+        return self._rows

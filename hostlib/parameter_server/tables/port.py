@@ -13,6 +13,7 @@ from ...errors import HostlibError, PeerError, PeerProtocolError, PeerRefusedErr
 from ...peers.connection import Connection
 from ...peers.event_loop import EventLoop
 from ...peers.frames import (
+    MAX_BATCH_BYTES,
     DeniedFrame,
     EnteredFrame,
     EnterFrame,
@@ -30,6 +31,8 @@ from .denial import describe
 from .service import TableService
 from .state import KEY_BYTES
 
+_MAX_UNREAD_BYTES: Final = MAX_BATCH_BYTES
+"""Rows that a worker has not read; beyond it, its further pulls wait."""
 _KINDS: Final = CHANGES | {FrameKind.PULL, FrameKind.HEARTBEAT}
 
 
@@ -47,6 +50,7 @@ class TablePort:
         self._incarnation = 0
         self._is_paused = False
         self._is_refused = False
+        self._unread_bytes = 0  # rows since the kernel had last taken all
         self._receipt: int | None = None  # the number of the next RECEIPT
         connection.receiver = self
         connection.send(Frame(FrameKind.WELCOME))
@@ -55,12 +59,13 @@ class TablePort:
     # The connection calls the methods below.
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
-        """Return room for a payload, None while the service takes nothing."""
+        """Return room for a payload, None while the frame has to wait."""
         if frame.kind not in _KINDS and not self._is_refused:
             self._refuse_frame(f"{frame.kind.name} frame at the tables of a parameter server")
         if self._is_refused:
             return memoryview(bytearray(frame.payload_bytes))
-        if not self._service.takes(frame.kind):
+        has_unread = self._unread_bytes > _MAX_UNREAD_BYTES and not connection.is_drained
+        if not self._service.takes(frame.kind) or (has_unread and frame.kind is FrameKind.PULL):
             self._is_paused = True
             return None
         return memoryview(bytearray(frame.payload_bytes))
@@ -92,7 +97,9 @@ class TablePort:
         self._service.submit(TableChange(asked.kind, *origin, asked.table, asked.num_keys), payload)
 
     def on_drained(self, connection: Connection) -> None:
-        """Do nothing: no frame waits for this."""
+        """Answer pulls again."""
+        self._unread_bytes = 0
+        self.on_room()
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
         """Tell the service; the worker may connect again."""
@@ -149,6 +156,9 @@ class TablePort:
         payload = np.concatenate([rows.values.reshape(-1).view(np.uint32), rows.updates])
         frame = TableFrame(FrameKind.ROWS, payload.nbytes, number, table, rows.updates.size)
         self._send(frame, payload.data.cast("B") if payload.size else None)
+        self._unread_bytes += payload.nbytes
+        if self.connection.is_drained:
+            self._unread_bytes = 0
 
     def on_room(self) -> None:
         """Read on."""

@@ -163,17 +163,12 @@ class TableService:
         if self._storage is not None:
             self._storage.close()
 
-    @property
-    def _log(self) -> WriteAheadLog | None:
-        return None if self._storage is None else self._storage.log
-
     def takes(self, kind: FrameKind) -> bool:
         """Return whether clients may pass on such a frame; if not, they wait for `on_room`."""
-        log = self._log
-        if log is None or kind in (FrameKind.ENTER, FrameKind.HEARTBEAT):
+        if self._storage is None or kind in (FrameKind.ENTER, FrameKind.HEARTBEAT):
             return True
         # A pull waits for the pushes before it, and none of those may still have to be logged.
-        return not self._held and (kind is FrameKind.PULL or log.has_room)
+        return not self._held and (kind is FrameKind.PULL or self._storage.log.has_room)
 
     def enter(self, client: TableCaller, request: TableChange) -> None:
         """Answer a worker through this client from now on; the request is its ENTER.
@@ -225,7 +220,7 @@ class TableService:
         return list(self._denials[worker_id])
 
     def submit(self, request: TableChange, payload: memoryview) -> None:
-        """Take a DEFINE, START, PUSH or ADVANCE, whose payload then belongs to the service.
+        """Take a DEFINE, PUSH or ADVANCE, whose payload then belongs to the service.
 
         Requests that were taken before are ignored. One that is denied counts as taken.
         """
@@ -235,7 +230,7 @@ class TableService:
         if request.number <= self._accepted[worker_id]:
             return
         try:
-            self.state.check(request, payload)
+            self.state.check(request, payload, is_next=self._storage is None)
         except HostlibError as error:
             self._accepted[worker_id] = request.number
             self._deny(request, error)
@@ -244,11 +239,10 @@ class TableService:
         self._take(request, payload)
 
     def _take(self, request: TableChange, payload: memoryview) -> None:
-        log = self._log
-        if log is None:
+        if self._storage is None:
             self._apply(_Logged(0, request, payload))
             self._serve_pulls()
-        elif self._held or not self._append(log, request, payload):
+        elif self._held or not self._append(self._storage.log, request, payload):
             self._held.append((request, payload))
 
     def _append(self, log: WriteAheadLog, request: TableChange, payload: memoryview) -> bool:
@@ -268,12 +262,12 @@ class TableService:
 
     def _take_held(self) -> None:
         """Log what the log had no room for; called when something has become durable."""
-        log = self._log
-        if log is None or not self._held:
+        if self._storage is None:
             return
-        while self._held and self._append(log, *self._held[0]):
+        had = bool(self._held)
+        while self._held and self._append(self._storage.log, *self._held[0]):
             self._held.popleft()
-        if not self._held:
+        if had and not self._held:
             self._on_room()
 
     def pull(
@@ -305,7 +299,7 @@ class TableService:
             return  # the server is closed: nobody waits for it
 
     def _recover(self, storage: ServerStorage) -> None:
-        state, log, started_s = self.state, storage.log, time.monotonic()
+        state, started_s = self.state, time.monotonic()
         if storage.snapshot is not None:
             restore(state, storage.snapshot.chunks())
         num_records = 0
@@ -313,10 +307,10 @@ class TableService:
         for lsn, record in storage.records():
             request, payload = TableChange.unpack(record)
             if request.worker_id >= len(state.workers):
-                raise self._wrong_number(log, f"requests of worker {request.worker_id}")
+                raise self._wrong_number(storage.log, f"requests of worker {request.worker_id}")
             if request.kind is FrameKind.ENTER:
                 if request.num_keys != len(state.workers):
-                    raise self._wrong_number(log, f"{request.num_keys} workers")
+                    raise self._wrong_number(storage.log, f"{request.num_keys} workers")
                 reasons[request.worker_id].clear()
             num_records += 1
             try:
@@ -333,13 +327,7 @@ class TableService:
                 (number, reasons[worker_id].get(number) or _was_denied(number))
                 for number in worker.denied
             )
-        if num_records:
-            _logger.info(
-                "applied %d records of %s in %.1f s",
-                num_records,
-                log.directory,
-                time.monotonic() - started_s,
-            )
+        _logger.info("applied %d records in %.1f s", num_records, time.monotonic() - started_s)
 
     def _wrong_number(self, log: WriteAheadLog, what: str) -> StorageError:
         return StorageError(
@@ -374,16 +362,18 @@ class TableService:
             self._deny(logged.request, error)
         except Exception as error:  # a defect: the worker must not take the request for done
             _logger.exception("applying %s failed", logged.request)
-            text = f"request {logged.request.number} failed: {error!r}; see the server's messages"
+            text = (
+                f"applying request {logged.request.number} failed: {error!r}; see the server's log"
+            )
             self._deny(logged.request, PeerProtocolError(text))
         else:
             client = self._client_of(logged.request)
             if client is not None:
                 client.on_applied(logged.request)
-        if self._snapshots is not None:
-            self._snapshots.note(logged.lsn, len(logged.payload) + HEADER_BYTES)
         if logged.request.kind is FrameKind.ADVANCE:
             self._serve_pulls()  # before the records of the next iteration
+        if self._snapshots is not None:
+            self._snapshots.note(logged.lsn, len(logged.payload) + HEADER_BYTES)
 
     def _deny(self, request: TableChange, error: HostlibError) -> None:
         _logger.warning(

@@ -119,7 +119,7 @@ class ShardSession:
         self, kind: FrameKind, payload: memoryview, done: Done, *, table: int = 0, num_keys: int = 0
     ) -> None:
         """Send a change; the payload must stay as it is until `done`."""
-        if self.num_ahead and kind is not FrameKind.DEFINE:
+        if self.num_ahead and kind in (FrameKind.PUSH, FrameKind.ADVANCE):
             self.num_ahead -= kind is FrameKind.ADVANCE
             done(None)
             return

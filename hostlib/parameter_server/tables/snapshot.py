@@ -13,7 +13,6 @@ import json
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from itertools import chain
@@ -76,7 +75,7 @@ def capture(state: TableState) -> list[Chunk]:
     """Return the chunks that are to be taken at one moment, in the thread that applies changes."""
     described = {
         "tables": [table.definition.pack().decode() for table in state.tables.values()],
-        "workers": [{**asdict(worker), "denied": list(worker.denied)} for worker in state.workers],
+        "workers": [asdict(worker) for worker in state.workers],
     }
     chunks: list[Chunk] = [(_STATE, json.dumps(described).encode())]
     for number, table in state.tables.items():
@@ -126,7 +125,7 @@ def _restore_state(state: TableState, described: dict[str, Any]) -> None:
             incarnation=int(worker["incarnation"]),
             replaced=tuple(int(one) for one in worker["replaced"]),
             number=int(worker["number"]),
-            denied=deque(int(one) for one in worker["denied"]),
+            denied=[int(one) for one in worker["denied"]],
             clock=int(worker["clock"]),
         )
         for worker in described["workers"]

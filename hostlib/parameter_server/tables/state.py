@@ -8,7 +8,7 @@ again once the records of its log are applied.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from ...errors import (
     ConfigurationError,
-    HostlibError,
     NonFiniteGradientError,
     PeerMismatchError,
     PeerProtocolError,
@@ -55,7 +54,7 @@ class WorkerProgress:
     """Of its last processes before."""
     number: int = 0
     """The last request of this process that was applied, or denied when it was to be applied."""
-    denied: deque[int] = field(default_factory=deque[int])
+    denied: list[int] = field(default_factory=list[int])
     """Of the last MAX_OPEN_REQUESTS numbers up to it, those whose requests had no effect.
 
     Requests that were denied before they were logged are among them: their numbers are missing.
@@ -74,7 +73,7 @@ class DefinedTable:
     """Of a synchronous table, by iteration."""
 
     def prepare(self, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> None:
-        """Check a push and make its rows. Raises RowTableError, which names the table."""
+        """Check a push, and make its rows. Raises RowTableError, which names the table."""
         with self._named():
             self.rows.prepare(keys, gradients)
 
@@ -136,8 +135,10 @@ class TableState:
         """How many iterations all workers have ended."""
         return min(worker.clock for worker in self.workers)
 
-    def check(self, request: TableChange, payload: memoryview) -> None:
+    def check(self, request: TableChange, payload: memoryview, *, is_next: bool = False) -> None:
         """Raise what is wrong with a request; make the rows of a push, so that it has room.
+
+        `is_next`: it is applied at once, which checks asynchronous pushes once more.
 
         Raises PeerProtocolError, ConfigurationError and RowTableError.
         """
@@ -145,6 +146,9 @@ class TableState:
             TableDefinition.unpack(bytes(payload))
         elif request.kind in (FrameKind.START, FrameKind.PUSH):
             table, keys, gradients = self._batch(request, payload)
+            is_push = request.kind is FrameKind.PUSH
+            if is_next and not (is_push and table.definition.is_synchronous):
+                return
             table.prepare(keys, gradients)
 
     def apply(
@@ -175,7 +179,7 @@ class TableState:
                     worker.clock += 1
                     if self.clock == worker.clock:
                         self._close(worker.clock - 1, lsn, is_replay)
-        except HostlibError:
+        except Exception:
             worker.denied.append(request.number)
             raise
 
@@ -198,15 +202,6 @@ class TableState:
                 f"table {number:#010x} has not been defined on this server; call `define` first"
             )
         return found
-
-    def waiting_bytes(self) -> int:
-        """Return the size of the pushes that wait for the end of their iteration."""
-        return sum(
-            push.keys.nbytes + push.gradients.nbytes
-            for table in self.tables.values()
-            for pushes in table.waiting.values()
-            for push in pushes
-        )
 
     def _enter(self, request: TableChange) -> None:
         worker = self.workers[request.worker_id]
@@ -289,7 +284,7 @@ class TableState:
 def _count(worker: WorkerProgress, number: int) -> None:
     """Go on to the number of a request; those that are left out were denied."""
     oldest = number - MAX_OPEN_REQUESTS
-    worker.denied.extend(range(max(worker.number, oldest) + 1, number))
-    while worker.denied and worker.denied[0] <= oldest:
-        worker.denied.popleft()
+    worker.denied += range(max(worker.number, oldest) + 1, number)
+    if worker.denied and worker.denied[0] <= oldest:
+        worker.denied = [denied for denied in worker.denied if denied > oldest]
     worker.number = number

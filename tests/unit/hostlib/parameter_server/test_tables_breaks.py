@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import errno
+import queue
 import random
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -125,6 +126,44 @@ def test_a_server_that_is_killed_again_and_again(tmp_path: Path) -> None:
         server.restart()
         with open_client([server.address], 1) as client:
             check_sums(client.define(DEFINITION), dense)
+
+
+def test_synchronous_sums_while_the_server_is_killed(tmp_path: Path) -> None:
+    """To the bit those of numpy, and each pull sees all iterations before it and no other."""
+    definition = TableDefinition(name="w", width=4, staleness=0)
+    num_workers, num_iterations, keys = 3, 60, np.arange(20)
+    rng = np.random.default_rng(7)
+    gradients = rng.standard_normal((num_iterations, num_workers, 20, 4), np.float32)
+    expected = np.zeros((num_iterations + 1, 20, 4), np.float32)
+    for iteration, (first, second, third) in enumerate(gradients):
+        expected[iteration + 1] = expected[iteration] + ((first + second) + third)
+    steps: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def work(worker_id: int) -> int:
+        with open_client([server.address], worker_id) as client:
+            table = client.define(definition)
+            for iteration in range(num_iterations):
+                found = table.pull(keys).result(WAIT_S)
+                assert found.values.tobytes() == expected[iteration].tobytes()
+                push = table.push(keys, gradients[iteration, worker_id])
+                steps.put(iteration)
+                client.advance().result(WAIT_S)
+                push.result(WAIT_S)
+            found = table.pull(keys).result(WAIT_S)
+            assert found.values.tobytes() == expected[-1].tobytes()
+        return worker_id
+
+    with (
+        ServerProcess(tmp_path / "log", num_workers) as server,
+        ThreadPoolExecutor(num_workers) as pool,
+    ):
+        running = [pool.submit(work, worker_id) for worker_id in range(num_workers)]
+        for number in range(num_iterations * num_workers):
+            steps.get(timeout=WAIT_S)
+            if number % 37 == 20:
+                server.kill()
+                server.restart()
+        assert [each.result(WAIT_S) for each in running] == [0, 1, 2]
 
 
 def test_a_killed_worker_does_its_iteration_once_more(tmp_path: Path) -> None:

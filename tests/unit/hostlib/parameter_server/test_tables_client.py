@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -54,6 +55,26 @@ def test_pushes_and_pulls(tmp_path: Path, num_servers: int, has_log: bool) -> No
         assert found.values.dtype == np.float32
         pushes = sum(server.tables.state.counters["pushed_keys"] for server in cluster.servers)
         assert pushes == 2 * 20 * 64
+
+
+@pytest.mark.parametrize("num_servers", [1, 3])
+def test_arrays_may_change_after_the_call(num_servers: int) -> None:
+    with TableCluster(1, num_servers) as cluster:
+        client = cluster.client(0)
+        table = client.define(TableDefinition(name="w", width=1))
+        keys, gradients = np.arange(50), np.arange(50, dtype=np.float32).reshape(50, 1)
+        changed = threading.Event()
+
+        def wait() -> None:
+            assert changed.wait(WAIT_S)
+
+        client._loop.post(wait)
+        futures = table.push_pull(keys, gradients, keys)
+        keys[:], gradients[:] = 7, -1
+        changed.set()
+        futures[0].result(WAIT_S)
+        assert (futures[1].result(WAIT_S).values[:, 0] == np.arange(50)).all()
+        assert (table.pull(keys).result(WAIT_S).values == 7).all()
 
 
 @pytest.mark.parametrize("num_servers", [1, 3])
@@ -153,8 +174,10 @@ def test_a_table_that_a_server_does_not_know_is_named() -> None:
         known = client.define(TableDefinition(name="known", width=1))
         unknown = TableDefinition(name="unknown", width=1)
         keys, ones = np.arange(8), np.ones((8, 1), np.float32)
-        pushed = client.send(FrameKind.PUSH, unknown, keys, ones)
-        for future in (pushed, client.pull(unknown, keys)):
+        for future in (
+            client.send(FrameKind.PUSH, unknown, keys, ones),
+            client.pull(unknown, keys),
+        ):
             with pytest.raises(ConfigurationError, match=r"has not been defined .* `define` first"):
                 future.result(WAIT_S)
         known.push(keys, ones).result(WAIT_S)
@@ -167,9 +190,10 @@ def test_a_server_refuses_gradients_of_another_width() -> None:
         client = cluster.client(0)
         table = client.define(TableDefinition(name="w", width=2))
         other = TableDefinition(name="w", width=3)
-        wrong = np.ones((1, 3), np.float32)
         with pytest.raises(Exception, match="bytes of 1 keys with gradients of 2 values"):
-            client.send(FrameKind.PUSH, other, keys_of(1), wrong).result(WAIT_S)
+            client.send(FrameKind.PUSH, other, keys_of(1), np.ones((1, 3), np.float32)).result(
+                WAIT_S
+            )
         assert not table.pull(keys_of(1)).result(WAIT_S).values.any()
 
 
@@ -391,3 +415,38 @@ def test_closing_a_client_fails_what_is_open() -> None:
         client.close()
         with pytest.raises(PeerClosedError, match="the table client is closed"):
             waiting.result(WAIT_S)
+
+
+def test_callbacks_that_would_wait_for_themselves_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with TableCluster(1) as cluster:
+        client = cluster.client(0)
+        table = client.define(TableDefinition(name="w", width=1))
+        keys, ones = keys_of(1), floats_of([1])
+        errors: list[Exception] = []
+        done = threading.Event()
+
+        def call(_: Future[None]) -> None:
+            table.push(keys, ones)  # does not wait
+            monkeypatch.setattr(
+                "switchfold.hostlib.parameter_server.tables.client.MAX_OPEN_BYTES", 1
+            )
+            for bad in (lambda: client.define(table.definition), lambda: table.push(keys, ones)):
+                try:
+                    bad()
+                except ConfigurationError as error:
+                    errors.append(error)
+            done.set()
+
+        held = threading.Event()
+
+        def wait() -> None:
+            assert held.wait(WAIT_S)
+
+        client._loop.post(wait)
+        table.push(keys, ones).add_done_callback(call)
+        held.set()
+        assert done.wait(WAIT_S)
+        assert len(errors) == 2
+        assert all("would wait for its own thread" in str(error) for error in errors)

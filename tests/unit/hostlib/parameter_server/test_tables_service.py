@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +24,11 @@ from switchfold.hostlib.errors import (
     ServerRestartedError,
     StorageError,
 )
+from switchfold.hostlib.parameter_server.rows import PulledRows
 from switchfold.hostlib.parameter_server.storage import LogOptions
 from switchfold.hostlib.parameter_server.tables import TableDefinition
-from switchfold.hostlib.peers.frames import FrameKind
+from switchfold.hostlib.parameter_server.tables.port import TablePort
+from switchfold.hostlib.peers.frames import Frame, FrameKind, Packable
 from table_cases import ServiceBench
 
 WIDE = TableDefinition(name="wide", width=100)
@@ -160,11 +163,11 @@ def test_denials_outlive_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         bench.wait(lambda: client.applied == [1, 2])
         client.push(3, NARROW, [1, 2])
         client.push(4, NARROW, [2, 3])  # denied before it is logged
-        client.push(5, NARROW, [1, 1], 3e38)  # this, too
+        client.push(5, NARROW, [1, 1], 3e38)
         client.push(6, NARROW, [1])
         client.push(7, definition, [1], 3e38)
         client.push(8, definition, [1], 3e38)
-        client.submit(FrameKind.ADVANCE, 9)  # its sums are denied when it is applied
+        client.submit(FrameKind.ADVANCE, 9)  # its sums are denied when they are applied
         client.push(10, NARROW, [4])
         bench.wait(lambda: 6 in client.applied and len(client.denied) == 4)
         assert sorted(client.denied) == [4, 5, 9, 10]
@@ -296,3 +299,50 @@ def test_no_server_starts_without_the_memory_for_its_tables(
         assert np.array_equal(
             bench.service.state.tables[NARROW.number].rows.pull(np.array([1])).values, [[1]]
         )
+
+
+class FakeConnection:
+    """A connection whose other end reads as a test says."""
+
+    def __init__(self) -> None:
+        self.receiver: object = None
+        self.is_drained = True
+        self.is_closed = False
+        self.num_resumed = 0
+        self.sent: list[FrameKind] = []
+
+    def send(self, frame: Packable, payload: memoryview | None = None) -> None:
+        self.sent.append(Frame.unpack(frame.pack()).kind)
+
+    def resume(self) -> None:
+        self.num_resumed += 1
+
+
+def test_pulls_wait_while_a_worker_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise its rows fill the server's memory."""
+    monkeypatch.setattr("switchfold.hostlib.parameter_server.tables.port._MAX_UNREAD_BYTES", 100)
+    connection: Any = FakeConnection()
+    pull = Frame(FrameKind.PULL, 8)
+    rows = PulledRows(np.ones((5, 2), np.float32), np.ones(5, np.uint32))
+
+    def check() -> None:
+        port = TablePort(bench.service, bench.loop, 0, connection)
+        connection.is_drained = False
+        port.on_rows(1, 7, rows)
+        assert port.target(connection, pull) is not None
+        port.on_rows(2, 7, rows)
+        assert port.target(connection, pull) is None
+        assert port.target(connection, Frame(FrameKind.PUSH, 8)) is not None
+        assert connection.num_resumed == 0
+        connection.is_drained = True
+        port.on_drained(connection)
+        assert connection.num_resumed == 1
+        assert port.target(connection, pull) is not None
+        for number in range(5):  # the kernel takes all at once
+            port.on_rows(number, 7, rows)
+        connection.is_drained = False
+        port.on_rows(9, 7, rows)
+        assert port.target(connection, pull) is not None
+
+    with ServiceBench(monkeypatch) as bench:
+        bench.run(check)

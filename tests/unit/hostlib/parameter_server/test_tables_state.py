@@ -89,7 +89,7 @@ class ModelWorker:
     number: int = 0
     clock: int = 0
     pushes: list[tuple[int, int, int, list[int], list[float]]] = field(default_factory=list)
-    """DefinedTable, clock and number, keys, values."""
+    """Number of the table, clock, number of the push, keys, values."""
 
 
 class Model:
@@ -257,12 +257,16 @@ def test_numbers_that_are_left_out_were_denied() -> None:
     run(state, [push_of(0, 9, definition, [1, 1], [HUGE, HUGE])], 30)
     assert [*state.workers[0].denied] == [2, 4, 5, 6, 9]
     run(state, [push_of(0, 1 << 60, definition, [1], [1.0])], 40)
-    denied = state.workers[0].denied
+    worker = state.workers[0]
+    denied = worker.denied
     assert (len(denied), denied[-1]) == (MAX_OPEN_REQUESTS - 1, (1 << 60) - 1)
     run(state, [push_of(0, (1 << 60) + 2, definition, [1], [1.0])], 41)
-    assert [denied[0], denied[-1]] == [(1 << 60) - MAX_OPEN_REQUESTS + 3, (1 << 60) + 1]
+    assert [worker.denied[0], worker.denied[-1]] == [
+        (1 << 60) - MAX_OPEN_REQUESTS + 3,
+        (1 << 60) + 1,
+    ]
     run(state, [enter_of(0, 77)], 42)
-    assert not denied
+    assert not worker.denied
 
 
 def test_what_is_wrong_with_a_push_is_said_before_it_is_logged() -> None:
