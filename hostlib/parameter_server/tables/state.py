@@ -256,7 +256,7 @@ class TableState:
             table.waiting.setdefault(clock, []).append(push)
             if is_replay:
                 # As `check` did: pulls must not take the room before the iteration ends.
-                table.prepare(keys, gradients)
+                table.prepare(keys, np.zeros_like(gradients))
             return
         table.apply(keys, gradients, lsn, is_replay=is_replay)
 
