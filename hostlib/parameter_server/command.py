@@ -74,6 +74,12 @@ def _parser(program: str) -> argparse.ArgumentParser:
         metavar="DIRECTORY",
         help="keep the sparse tables here: the server starts with them, also after a crash",
     )
+    parser.add_argument(
+        "--latency-log",
+        type=Path,
+        metavar="DIRECTORY",
+        help="write arrivals of requests, load and updates here, for `switchfold report latency`",
+    )
     return parser
 
 
@@ -136,6 +142,7 @@ def _serve(
         stragglers=drop,
         checkpoints=plan,
         log=options.log,
+        latency_log=options.latency_log,
     )
     server = ParameterServer(
         server_options,

@@ -44,6 +44,8 @@ class ServerOptions:
     """A server starts with the newest checkpoint that it finds."""
     log: Path | None = None
     """Directory of the log of the sparse tables; None: they do not outlive the server."""
+    latency_log: Path | None = None
+    """Directory for what `switchfold report latency` reads of a server; needs pyarrow."""
 
     def __post_init__(self) -> None:
         if self.checkpoints is not None and not self.rule.keeps_parameters:
@@ -86,3 +88,5 @@ class ClientOptions:
     """Limit for an answer; longer than the servers' timeout, whose errors name workers."""
     reconnect_s: float = 20.0
     """Limit for a connection to a server, at first and after a break."""
+    latency_log: Path | None = None
+    """Of a table client: directory for a record of each push and pull; needs pyarrow."""

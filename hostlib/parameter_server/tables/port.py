@@ -10,6 +10,7 @@ from typing import Final, final
 import numpy as np
 
 from ...errors import HostlibError, PeerError, PeerProtocolError, PeerRefusedError
+from ...latency import ServedRequests, ServerLog
 from ...peers.connection import Connection
 from ...peers.event_loop import EventLoop
 from ...peers.frames import (
@@ -20,7 +21,10 @@ from ...peers.frames import (
     FrameKind,
     Packable,
     ReceiptFrame,
+    RowsFrame,
+    ServerTimes,
     TableFrame,
+    pack_times,
 )
 from ...peers.heartbeat import Heartbeat
 from ...peers.inbound import REFUSED_S
@@ -38,7 +42,13 @@ class TablePort:
     """Passes frames to the service, and its answers back; runs in the loop's thread."""
 
     def __init__(
-        self, service: TableService, loop: EventLoop, worker_id: int, connection: Connection
+        self,
+        service: TableService,
+        loop: EventLoop,
+        worker_id: int,
+        connection: Connection,
+        *,
+        latency: ServerLog | None = None,
     ) -> None:
         self.connection = connection
         self._service = service
@@ -48,6 +58,9 @@ class TablePort:
         self._is_paused = False
         self._is_refused = False
         self._receipt: int | None = None  # the number of the next RECEIPT
+        self._served: ServedRequests | None = None  # if the worker measures
+        self._latency = latency
+        self._connection_number = latency.connect() if latency is not None else 0
         connection.receiver = self
         connection.send(Frame(FrameKind.WELCOME))
         Heartbeat(loop, connection)
@@ -68,10 +81,30 @@ class TablePort:
         if self._is_refused or frame.kind is FrameKind.HEARTBEAT:
             return
         if frame.kind is FrameKind.ENTER:
-            self._enter(EnterFrame.unpack(frame).incarnation)
+            enter = EnterFrame.unpack(frame)
+            self._served = ServedRequests(self._loop) if enter.is_measured else None
+            self._enter(enter.incarnation)
             return
         if not self._incarnation:
             raise PeerProtocolError(f"{frame.kind.name} frame before ENTER")
+        self._begin(frame)
+        self._take(frame, payload)
+        if self._served is not None:
+            self._served.pause()
+
+    def _begin(self, frame: Frame) -> None:
+        is_push = frame.kind is FrameKind.PUSH
+        if not is_push and frame.kind is not FrameKind.PULL:
+            return
+        arrived_ns, number = self.connection.arrived_ns, frame.fields[0]
+        if self._served is not None and not (
+            is_push and number <= self._service.accepted(self._worker_id)
+        ):
+            self._served.begin(frame, arrived_ns)
+        if self._latency is not None:
+            self._latency.arrived(self._worker_id, self._connection_number, frame.kind, arrived_ns)
+
+    def _take(self, frame: Frame, payload: memoryview) -> None:
         asked = TableFrame.unpack(frame)
         if asked.kind is FrameKind.PULL:
             self._pull(asked, payload)
@@ -109,6 +142,8 @@ class TablePort:
         if request.kind is FrameKind.ENTER:
             self._answer_enter()
             return
+        if self._served is not None and request.kind is FrameKind.PUSH:
+            self._served.applied(request.number, self._service.began_ns)
         if self._receipt is None:
             self._loop.call_later(0, self._send_receipt)
         self._receipt = max(self._receipt or 0, request.number)
@@ -122,18 +157,24 @@ class TablePort:
 
     def _send_receipt(self) -> None:
         if self._receipt:
-            self._send(ReceiptFrame(self._receipt))
+            times = pack_times(self._served.receipt()) if self._served is not None else b""
+            self._send(ReceiptFrame(self._receipt, len(times)), memoryview(times))
         self._receipt = None
 
     def on_denied(self, number: int, error: HostlibError, *, is_pull: bool) -> None:
         """Say why a request or a pull has no effect."""
+        if self._served is not None:
+            self._served.forget(FrameKind.PULL if is_pull else FrameKind.PUSH, number)
         text = memoryview(json.dumps(describe(error)).encode())
         self._send(DeniedFrame(len(text), number, is_pull), text)
 
     def on_rows(self, number: int, table: int, rows: PulledRows) -> None:
         """Send rows: the values, then the numbers of updates."""
         payload = np.concatenate([rows.values.reshape(-1).view(np.uint32), rows.updates])
-        frame = TableFrame(FrameKind.ROWS, payload.nbytes, number, table, rows.updates.size)
+        times = ServerTimes()
+        if self._served is not None:
+            times = self._served.pulled(number, self._service.began_ns)
+        frame = RowsFrame(payload.nbytes, number, table, rows.updates.size, times)
         self._send(frame, payload.data.cast("B") if payload.size else None)
 
     def on_room(self) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import HostlibError, PeerError, PeerProtocolError, PeerRefusedError, ServerLostError
+from ...latency import RequestMeter, WorkerLog
 from ...peers.dialled import DialledLink
 from ...peers.event_loop import EventLoop
 from ...peers.frames import (
@@ -63,7 +64,13 @@ class ShardSession:
     """
 
     def __init__(
-        self, loop: EventLoop, call: PeerCall, incarnation: int, *, unreachable_s: float
+        self,
+        loop: EventLoop,
+        call: PeerCall,
+        incarnation: int,
+        *,
+        unreachable_s: float,
+        latency: WorkerLog | None = None,
     ) -> None:
         self.shard = call.greeting.receiver
         self.clock = 0
@@ -72,6 +79,7 @@ class ShardSession:
         self._call = call
         self._incarnation = incarnation
         self._unreachable_s = unreachable_s
+        self._meter = RequestMeter(loop, latency, self.shard) if latency is not None else None
         self._link: DialledLink | None = None
         self._has_entered = False
         self._changes: dict[int, _Change] = {}  # by number, in rising order
@@ -124,9 +132,18 @@ class ShardSession:
 
     def _send(self, waiting: _Change | _Pull) -> None:
         assert self._link is not None
+        if self._meter is not None:
+            self._meter.sent(waiting.frame)
         self._link.send(waiting.frame, waiting.payload)
 
+    def note_parsed(self) -> None:
+        """Learn that the rows of a pull are where the caller wants them."""
+        if self._meter is not None:
+            self._meter.parsed()
+
     def _fail(self, error: HostlibError) -> None:
+        if self._meter is not None:
+            self._meter.lost()
         self._has_entered = False
         changes, self._changes = self._changes, {}
         pulls, self._pulls = self._pulls, {}
@@ -142,7 +159,7 @@ class ShardSession:
         """Say who this is."""
         self._link = link
         self._has_entered = False
-        link.send(EnterFrame(self._incarnation))
+        link.send(EnterFrame(self._incarnation, self._meter is not None))
 
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
         """Dial again, as the server may hold receipts."""
@@ -173,6 +190,8 @@ class ShardSession:
 
     def on_frame(self, frame: Frame, payload: memoryview) -> None:
         """Take an answer."""
+        if self._meter is not None and self._link is not None:
+            self._meter.received(frame, payload, self._link.arrived_ns)
         match frame.kind:
             case FrameKind.ENTERED:
                 self._on_entered(EnteredFrame.unpack(frame))
@@ -197,6 +216,7 @@ class ShardSession:
             done(None)
 
     def _on_receipt(self, number: int) -> None:
+        self.note_parsed()
         while self._changes and (first := next(iter(self._changes))) <= number:
             self._changes.pop(first).done(None)
 

@@ -9,6 +9,7 @@ again once the records of its log are applied.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, final
 
@@ -148,6 +149,12 @@ class TableState:
             for pushes in table.waiting.values()
             for push in pushes
         )
+
+    def updates(self) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.uint32]]]:
+        """Yield table number, keys, and their numbers of updates, until all rows are named."""
+        for number, table in self.tables.items():
+            for keys, updates in table.rows.updates():
+                yield number, keys, updates
 
     def _enter(self, request: Request) -> None:
         worker = self.workers[request.worker_id]

@@ -34,7 +34,11 @@ from .tables import (
     EnteredFrame,
     EnterFrame,
     ReceiptFrame,
+    RowsFrame,
+    ServerTimes,
     TableFrame,
+    pack_times,
+    unpack_times,
 )
 
 __all__ = [
@@ -65,9 +69,13 @@ __all__ = [
     "ReceiptFrame",
     "RestorableFrame",
     "RestoreFrame",
+    "RowsFrame",
+    "ServerTimes",
     "TableFrame",
     "UpdateFrame",
     "ValueFlag",
     "ValuesFrame",
+    "pack_times",
     "unpack_answer",
+    "unpack_times",
 ]

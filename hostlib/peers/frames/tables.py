@@ -8,12 +8,38 @@ in this order. It numbers its pulls by themselves.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple, Self
 
+from ...errors import PeerProtocolError
 from .header import Frame, FrameKind, pack_header
 
 _IS_PULL = 1
 """Flag of DENIED: of a pull, not of a request."""
+_IS_MEASURED = 1
+"""Flag of ENTER: answers are to say how long requests took at the server."""
+_MOST_US: Final = (1 << 32) - 1
+_TIMES: Final = struct.Struct("!IIII")
+MOST_TIMES: Final = 1 << 16
+"""Pushes of which one RECEIPT has times."""
+
+
+class ServerTimes(NamedTuple):
+    """Where the time of a request at the server went, in microseconds; at most 2^32 - 1 each."""
+
+    queue_us: int = 0
+    """From its arrival until its handler began."""
+    proc_us: int = 0
+    """In the handler."""
+    wait_us: int = 0
+    """The rest until its answer was sent: for the log's disk, slower workers, a shared receipt."""
+
+    @classmethod
+    def of(cls, queue_ns: int, proc_ns: int, wait_ns: int) -> Self:
+        """Return the times of nanoseconds."""
+        parts = (queue_ns, proc_ns, wait_ns)
+        return cls(*(max(0, min(part // 1000, _MOST_US)) for part in parts))
 
 
 class EnterFrame(NamedTuple):
@@ -21,15 +47,19 @@ class EnterFrame(NamedTuple):
 
     incarnation: int
     """64 bits that the process drew at random."""
+    is_measured: bool = False
+    """Whether the worker wants the server's times with the answers."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
-        return pack_header(FrameKind.ENTER, sequence=self.incarnation)
+        flags = _IS_MEASURED if self.is_measured else 0
+        return pack_header(FrameKind.ENTER, sequence=self.incarnation, flags=flags)
 
     @classmethod
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of an ENTER header."""
-        return cls(frame.fields[0])
+        incarnation, _, flags, *_ = frame.fields
+        return cls(incarnation, bool(flags & _IS_MEASURED))
 
 
 class EnteredFrame(NamedTuple):
@@ -77,20 +107,53 @@ class TableFrame(NamedTuple):
         return cls(frame.kind, frame.payload_bytes, number, table, num_keys)
 
 
+class RowsFrame(NamedTuple):
+    """ROWS, with the server's times; they are zero if the worker does not measure them."""
+
+    payload_bytes: int
+    number: int
+    table: int
+    num_keys: int
+    times: ServerTimes
+
+    def pack(self) -> bytes:
+        """Return the header's bytes."""
+        queue_us, proc_us, wait_us = self.times
+        return pack_header(
+            FrameKind.ROWS,
+            self.payload_bytes,
+            self.number,
+            step=wait_us >> 16,
+            flags=wait_us & 0xFFFF,
+            first_lane=queue_us,
+            num_lanes=self.num_keys,
+            total=proc_us,
+            tag=self.table,
+        )
+
+    @classmethod
+    def unpack(cls, frame: Frame) -> Self:
+        """Return the frame of a ROWS header."""
+        number, step, flags, queue_us, num_keys, proc_us, table = frame.fields
+        times = ServerTimes(queue_us, proc_us, step << 16 | flags)
+        return cls(frame.payload_bytes, number, table, num_keys, times)
+
+
 class ReceiptFrame(NamedTuple):
     """RECEIPT: requests that were applied, or denied before."""
 
     number: int
     """This one and all before it."""
+    payload_bytes: int = 0
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
-        return pack_header(FrameKind.RECEIPT, sequence=self.number)
+        return pack_header(FrameKind.RECEIPT, self.payload_bytes, sequence=self.number)
 
     @classmethod
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of a RECEIPT header."""
-        return cls(frame.fields[0])
+        return cls(frame.fields[0], frame.payload_bytes)
 
 
 class DeniedFrame(NamedTuple):
@@ -110,3 +173,16 @@ class DeniedFrame(NamedTuple):
         """Return the frame of a DENIED header."""
         number, _, flags, *_ = frame.fields
         return cls(frame.payload_bytes, number, bool(flags & _IS_PULL))
+
+
+def pack_times(times: Sequence[tuple[int, ServerTimes]]) -> bytes:
+    """Return the payload of a RECEIPT: numbers of pushes, and their times."""
+    return b"".join(_TIMES.pack(number & _MOST_US, *each) for number, each in times[-MOST_TIMES:])
+
+
+def unpack_times(payload: memoryview, last: int) -> Iterator[tuple[int, ServerTimes]]:
+    """Yield the numbers and times of the RECEIPT of number `last`. Raises PeerProtocolError."""
+    if len(payload) % _TIMES.size:
+        raise PeerProtocolError(f"a RECEIPT of {len(payload)} bytes")
+    for low, *times in _TIMES.iter_unpack(payload):
+        yield last - (last - low & _MOST_US), ServerTimes(*times)
