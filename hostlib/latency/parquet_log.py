@@ -58,7 +58,8 @@ class ParquetLog:
         self._filling: array[int] = array("q")
         self._full: array[int] | None = None
         self._is_closed = False
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._thread = threading.Thread(
             target=self._run, name=f"switchfold-{kind.name}", daemon=True
         )
@@ -66,7 +67,7 @@ class ParquetLog:
 
     def append(self, row: Sequence[int]) -> None:
         """Add a row, from any thread; it never waits for the disk."""
-        with self._changed:
+        with self._lock:
             self._filling.extend(row)
             if len(self._filling) < FILE_ROWS * self._width:
                 return
@@ -123,7 +124,10 @@ class ParquetLog:
                 [self._array(column, rows[:, i]) for i, column in enumerate(self.kind.columns)],
                 names=[column.name for column in self.kind.columns],
             ).replace_schema_metadata({METADATA_KEY: json.dumps(about).encode()})
-            self._parquet.write_table(table, unfinished, compression="zstd")
+            repeating = [column.name for column in self.kind.columns if column.repeats]
+            self._parquet.write_table(
+                table, unfinished, compression="zstd", use_dictionary=repeating
+            )
             os.replace(unfinished, path)
         except OSError as error:
             self.dropped += len(rows)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 from ..peers.event_loop import EventLoop
 from ..peers.frames import (
@@ -15,8 +15,6 @@ from ..peers.frames import (
     EnteredFrame,
     Frame,
     FrameKind,
-    ReceiptFrame,
-    RowsFrame,
     ServerTimes,
     TableFrame,
     unpack_times,
@@ -27,7 +25,6 @@ from .schema import NO_VALUE, OPERATIONS, OUTCOMES, REQUESTS
 _PULL: Final = OPERATIONS.index("pull")
 _PUSH: Final = OPERATIONS.index("push")
 _ANSWERED, _DENIED, _LOST, _UNMEASURED = range(len(OUTCOMES))
-_NO_TIMES: Final = (NO_VALUE,) * 3
 
 
 @final
@@ -54,12 +51,8 @@ class WorkerLog:
         self._log.close()
 
 
-class _Sent(NamedTuple):
-    t0_ns: int
-    call: int
-    iteration: int
-    request_bytes: int
-    num_keys: int
+_Sent = tuple[int, int, int, int, int]
+"""When it was handed over (ns), call, iteration, size in bytes, number of keys."""
 
 
 @final
@@ -67,113 +60,123 @@ class RequestMeter:
     """Sees the frames of one session, and logs a row for each push and pull.
 
     Only differences of two stamps of one clock count: the server's come with its answers. Runs in
-    the loop's thread.
+    the loop's thread, for each request, so it takes frames apart without their classes.
     """
 
     def __init__(self, loop: EventLoop, log: WorkerLog, server: int) -> None:
         self._loop = loop
         self._log = log
         self._server = server
-        self._iteration: int | None = None
+        self._iteration = -1
+        """Until the first answer."""
         self._last_advance = 0
-        self._sent: tuple[dict[int, _Sent], ...] = ({}, {})  # by operation, by number
+        self._pushes: dict[int, _Sent] = {}  # by number, in rising order
+        self._pulls: dict[int, _Sent] = {}
         self._read_ns = 0
         self._rows: list[tuple[int, ...]] = []  # without W_proc
 
     def sent(self, frame: TableFrame) -> None:
         """Learn that a request is handed to the kernel, perhaps once more."""
-        if frame.kind is FrameKind.ADVANCE and frame.number > self._last_advance:
-            self._last_advance = frame.number
-            self._iteration = (self._iteration or 0) + 1
-        if frame.kind not in (FrameKind.PUSH, FrameKind.PULL):
+        kind, payload_bytes, number, _, num_keys = frame
+        if kind is FrameKind.PULL:
+            sent = self._pulls
+        elif kind is FrameKind.PUSH:
+            sent = self._pushes
+        else:
+            if kind is FrameKind.ADVANCE and number > self._last_advance:
+                self._last_advance = number
+                self._iteration += 1
             return
-        sent = self._sent[_PULL if frame.kind is FrameKind.PULL else _PUSH]
-        earlier = sent.get(frame.number)
-        sent[frame.number] = _Sent(
-            self._loop.clock_ns(),
-            self._log.call if earlier is None else earlier.call,
-            (self._iteration or 0) if earlier is None else earlier.iteration,
-            HEADER_BYTES + frame.payload_bytes,
-            frame.num_keys,
-        )
+        call, iteration = self._log.call, self._iteration
+        if number in sent:
+            _, call, iteration, *_ = sent[number]
+        size = HEADER_BYTES + payload_bytes
+        sent[number] = self._loop.clock_ns(), call, iteration, size, num_keys
 
     def received(self, frame: Frame, payload: memoryview, arrived_ns: int) -> None:
-        """Learn that the loop has taken an answer out of what it read at `arrived_ns`."""
+        """Learn that the loop has taken an answer, which had arrived at `arrived_ns`."""
         self._read_ns = self._loop.clock_ns()
-        size = HEADER_BYTES + frame.payload_bytes
-        match frame.kind:
-            case FrameKind.ROWS:
-                rows = RowsFrame.unpack(frame)
-                self._answered((_PULL, rows.number), rows.times, size, arrived_ns)
-            case FrameKind.RECEIPT:
-                receipt = ReceiptFrame.unpack(frame)
-                for number, times in unpack_times(payload, receipt.number):
-                    self._answered((_PUSH, number), times, size, arrived_ns)
-                self._close_up_to(receipt.number, size)
-            case FrameKind.ENTERED:
-                entered = EnteredFrame.unpack(frame)
-                if self._iteration is None:
-                    self._iteration = entered.clock
-                self._close_up_to(entered.accepted - entered.num_open, size)
-            case FrameKind.DENIED:
-                denied = DeniedFrame.unpack(frame)
-                name = (_PULL if denied.is_pull else _PUSH, denied.number)
-                self._end(name, _DENIED, size, self._read_ns - arrived_ns)
-            case _:
-                return
+        kind, payload_bytes, fields = frame
+        size = HEADER_BYTES + payload_bytes
+        if kind is FrameKind.ROWS:
+            number, high, low, queue_us, _, proc_us, _ = fields
+            sent = self._pulls.pop(number, None)
+            if sent is not None:
+                times = queue_us, proc_us, high << 16 | low
+                self._answered(_PULL, number, sent, times, (arrived_ns, size))
+        elif kind is FrameKind.RECEIPT:
+            for number, times in unpack_times(payload, fields[0]):
+                sent = self._pushes.pop(number, None)
+                if sent is not None:
+                    self._answered(_PUSH, number, sent, times, (arrived_ns, size))
+            self._close_up_to(fields[0], size)
+        elif kind is FrameKind.ENTERED:
+            entered = EnteredFrame.unpack(frame)
+            if self._iteration < 0:
+                self._iteration = entered.clock
+            self._close_up_to(entered.accepted - entered.num_open, size)
+        elif kind is FrameKind.DENIED:
+            denied = DeniedFrame.unpack(frame)
+            operation = _PULL if denied.is_pull else _PUSH
+            sent = (self._pulls if denied.is_pull else self._pushes).pop(denied.number, None)
+            if sent is not None:
+                self._end(operation, denied.number, sent, _DENIED, size)
 
     def parsed(self) -> None:
         """Learn that what was received is where the caller wants it."""
         if not self._rows:
             return
         w_proc_us = (self._loop.clock_ns() - self._read_ns) // 1000
-        rows, self._rows = self._rows, []
-        for row in rows:
+        for row in self._rows:
             self._log.append((*row, w_proc_us, NO_VALUE))
+        self._rows.clear()
 
     def lost(self) -> None:
         """Learn that the session gives up all that is open."""
-        for operation in (_PUSH, _PULL):
-            for number in list(self._sent[operation]):
-                self._end((operation, number), _LOST, 0, NO_VALUE)
+        for operation, open_ones in ((_PUSH, self._pushes), (_PULL, self._pulls)):
+            for number, sent in open_ones.items():
+                self._end(operation, number, sent, _LOST, 0)
+            open_ones.clear()
 
     def _answered(
-        self, name: tuple[int, int], times: ServerTimes, size: int, arrived_ns: int
+        self, operation: int, number: int, sent: _Sent, times: ServerTimes, answer: tuple[int, int]
     ) -> None:
-        sent = self._sent[name[0]].pop(name[1], None)
-        if sent is None:
-            return
-        rtt_us = (arrived_ns - sent.t0_ns) // 1000
-        w_queue_us = (self._read_ns - arrived_ns) // 1000
-        head = self._head(name, sent, _ANSWERED, size)
-        self._rows.append((*head, rtt_us, rtt_us - sum(times), *times, w_queue_us))
+        """Note a row, of an answer's arrival and size."""
+        t0_ns, call, iteration, request_bytes, num_keys = sent
+        queue_us, proc_us, wait_us = times
+        arrived_ns, size = answer
+        rtt_us = (arrived_ns - t0_ns) // 1000
+        self._rows.append(
+            (
+                self._log.worker_id,
+                self._server,
+                iteration,
+                call,
+                number,
+                operation,
+                _ANSWERED,
+                t0_ns // 1000,
+                request_bytes,
+                size,
+                num_keys,
+                rtt_us,
+                rtt_us - queue_us - proc_us - wait_us,
+                queue_us,
+                proc_us,
+                wait_us,
+                (self._read_ns - arrived_ns) // 1000,
+            )
+        )
 
     def _close_up_to(self, number: int, size: int) -> None:
         """End pushes whose receipt has no times: they came over an earlier connection."""
-        pushes = self._sent[_PUSH]  # in rising order
+        pushes = self._pushes
         while pushes and (first := next(iter(pushes))) <= number:
-            self._end((_PUSH, first), _UNMEASURED, size, NO_VALUE)
+            self._end(_PUSH, first, pushes.pop(first), _UNMEASURED, size)
 
-    def _end(self, name: tuple[int, int], outcome: int, size: int, w_queue_ns: int) -> None:
-        sent = self._sent[name[0]].pop(name[1], None)
-        if sent is None:
-            return
-        head = self._head(name, sent, outcome, size)
-        w_queue_us = w_queue_ns if w_queue_ns == NO_VALUE else w_queue_ns // 1000
-        self._log.append((*head, NO_VALUE, NO_VALUE, *_NO_TIMES, w_queue_us, NO_VALUE, NO_VALUE))
-
-    def _head(self, name: tuple[int, int], sent: _Sent, outcome: int, size: int) -> tuple[int, ...]:
-        operation, number = name
-        return (
-            self._log.worker_id,
-            self._server,
-            sent.iteration,
-            sent.call,
-            number,
-            operation,
-            outcome,
-            sent.t0_ns // 1000,
-            sent.request_bytes,
-            size,
-            sent.num_keys,
-        )
+    def _end(self, operation: int, number: int, sent: _Sent, outcome: int, size: int) -> None:
+        """Log a request without times."""
+        t0_ns, call, iteration, request_bytes, num_keys = sent
+        worker_id, sent_us = self._log.worker_id, t0_ns // 1000
+        head = (worker_id, self._server, iteration, call, number, operation, outcome, sent_us)
+        self._log.append((*head, request_bytes, size, num_keys, *(NO_VALUE,) * 8))

@@ -23,6 +23,11 @@ class Column(NamedTuple):
     names: tuple[str, ...] = ()
     """What the integers 0, 1 ... stand for; the file has these texts."""
 
+    @property
+    def repeats(self) -> bool:
+        """Whether there are few different values."""
+        return bool(self.names) or self.name in ("worker", "server", "table")
+
 
 class FileKind(NamedTuple):
     """A kind of files."""

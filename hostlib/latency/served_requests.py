@@ -4,19 +4,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import final
 
 from ..peers.event_loop import EventLoop
-from ..peers.frames import Frame, FrameKind, ServerTimes
+from ..peers.frames import NO_TIMES, Frame, FrameKind, ServerTimes, server_times
 
-
-@dataclass(slots=True)
-class _Served:
-    arrived_ns: int
-    dequeued_ns: int
-    proc_ns: int | None = None
-    """Of the handler's first part; None while that runs."""
+_Open = tuple[int, int, int]
+"""Of a request that waits: when it arrived, and its time in the queue and the handler; ns."""
 
 
 @final
@@ -30,53 +24,66 @@ class ServedRequests:
 
     def __init__(self, loop: EventLoop) -> None:
         self._loop = loop
-        self._open: dict[tuple[FrameKind, int], _Served] = {}
-        self._current: _Served | None = None
+        self._kind: FrameKind | None = None  # of the request in the handler, without an answer yet
+        self._number = 0
+        self._arrived_ns = 0
+        self._dequeued_ns = 0
+        self._pushes: dict[int, _Open] = {}  # by number; after their handler's first part
+        self._pulls: dict[int, _Open] = {}
         self._receipts: list[tuple[int, int, int, int]] = []  # number, arrived, queue, proc; ns
 
     def begin(self, frame: Frame, arrived_ns: int) -> None:
         """Learn that the handler of a push or pull begins."""
-        self._current = _Served(arrived_ns, self._loop.clock_ns())
-        self._open[frame.kind, frame.fields[0]] = self._current
+        self._dequeued_ns = self._loop.clock_ns()
+        self._kind, self._number, self._arrived_ns = frame.kind, frame.fields[0], arrived_ns
 
     def pause(self) -> None:
         """Learn that the handler has returned; the request may wait for more."""
-        current, self._current = self._current, None
-        if current is not None:
-            current.proc_ns = self._loop.clock_ns() - current.dequeued_ns
+        if self._kind is None:
+            return
+        waiting = self._pulls if self._kind is FrameKind.PULL else self._pushes
+        dequeued_ns, self._kind = self._dequeued_ns, None
+        worked_ns = self._loop.clock_ns() - dequeued_ns
+        waiting[self._number] = self._arrived_ns, dequeued_ns - self._arrived_ns, worked_ns
 
     def forget(self, kind: FrameKind, number: int) -> None:
-        """Learn that a request is denied, or had been taken before."""
-        self._open.pop((kind, number), None)
+        """Learn that a request is denied."""
+        if self._kind is kind and self._number == number:
+            self._kind = None
+        (self._pulls if kind is FrameKind.PULL else self._pushes).pop(number, None)
 
     def pulled(self, number: int, began_ns: int) -> ServerTimes:
         """Return the times of a pull that is answered now; its rows were begun at `began_ns`."""
-        served = self._open.pop((FrameKind.PULL, number), None)
-        if served is None:
-            return ServerTimes()
         now_ns = self._loop.clock_ns()
-        queue_ns, proc_ns = self._worked(served, began_ns, now_ns)
-        return ServerTimes.of(queue_ns, proc_ns, now_ns - served.arrived_ns - queue_ns - proc_ns)
+        served = self._worked(FrameKind.PULL, number, now_ns, began_ns)
+        if served is None:
+            return NO_TIMES
+        arrived_ns, queue_ns, proc_ns = served
+        return server_times(queue_ns, proc_ns, now_ns - arrived_ns - queue_ns - proc_ns)
 
     def applied(self, number: int, began_ns: int) -> None:
         """Learn that a push is applied, which was begun at `began_ns`; its receipt comes later."""
-        served = self._open.pop((FrameKind.PUSH, number), None)
+        served = self._worked(FrameKind.PUSH, number, self._loop.clock_ns(), began_ns)
         if served is not None:
-            worked = self._worked(served, began_ns, self._loop.clock_ns())
-            self._receipts.append((number, served.arrived_ns, *worked))
+            self._receipts.append((number, *served))
 
     def receipt(self) -> list[tuple[int, ServerTimes]]:
         """Return the times of all pushes whose receipt leaves now."""
         receipts, self._receipts = self._receipts, []
         now_ns = self._loop.clock_ns()
         return [
-            (number, ServerTimes.of(queue_ns, proc_ns, now_ns - arrived_ns - queue_ns - proc_ns))
+            (number, server_times(queue_ns, proc_ns, now_ns - arrived_ns - queue_ns - proc_ns))
             for number, arrived_ns, queue_ns, proc_ns in receipts
         ]
 
-    @staticmethod
-    def _worked(served: _Served, began_ns: int, now_ns: int) -> tuple[int, int]:
-        queue_ns = served.dequeued_ns - served.arrived_ns
-        if served.proc_ns is None:  # in the handler
-            return queue_ns, now_ns - served.dequeued_ns
-        return queue_ns, served.proc_ns + now_ns - began_ns
+    def _worked(self, kind: FrameKind, number: int, now_ns: int, began_ns: int) -> _Open | None:
+        """Return when a request arrived, and its time in the queue and the handler so far."""
+        if self._kind is kind and self._number == number:  # in its handler
+            self._kind = None
+            dequeued_ns, arrived_ns = self._dequeued_ns, self._arrived_ns
+            return arrived_ns, dequeued_ns - arrived_ns, now_ns - dequeued_ns
+        served = (self._pulls if kind is FrameKind.PULL else self._pushes).pop(number, None)
+        if served is None:
+            return None
+        arrived_ns, queue_ns, proc_ns = served
+        return arrived_ns, queue_ns, proc_ns + now_ns - began_ns

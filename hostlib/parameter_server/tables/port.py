@@ -14,6 +14,7 @@ from ...latency import ServedRequests, ServerLog
 from ...peers.connection import Connection
 from ...peers.event_loop import EventLoop
 from ...peers.frames import (
+    NO_TIMES,
     DeniedFrame,
     EnteredFrame,
     EnterFrame,
@@ -22,7 +23,6 @@ from ...peers.frames import (
     Packable,
     ReceiptFrame,
     RowsFrame,
-    ServerTimes,
     TableFrame,
     pack_times,
 )
@@ -171,7 +171,7 @@ class TablePort:
     def on_rows(self, number: int, table: int, rows: PulledRows) -> None:
         """Send rows: the values, then the numbers of updates."""
         payload = np.concatenate([rows.values.reshape(-1).view(np.uint32), rows.updates])
-        times = ServerTimes()
+        times = NO_TIMES
         if self._served is not None:
             times = self._served.pulled(number, self._service.began_ns)
         frame = RowsFrame(payload.nbytes, number, table, rows.updates.size, times)

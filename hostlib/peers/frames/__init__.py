@@ -30,6 +30,7 @@ from .parameters import (
 from .reduction import LostFrame, ValueFlag, ValuesFrame
 from .request import FetchFrame
 from .tables import (
+    NO_TIMES,
     DeniedFrame,
     EnteredFrame,
     EnterFrame,
@@ -38,6 +39,7 @@ from .tables import (
     ServerTimes,
     TableFrame,
     pack_times,
+    server_times,
     unpack_times,
 )
 
@@ -49,6 +51,7 @@ __all__ = [
     "MAX_FACTOR_BYTES",
     "MAX_PAIR_BYTES",
     "NONCE_BYTES",
+    "NO_TIMES",
     "PIECE_BYTES",
     "AnswerFrame",
     "DeniedFrame",
@@ -76,6 +79,7 @@ __all__ = [
     "ValueFlag",
     "ValuesFrame",
     "pack_times",
+    "server_times",
     "unpack_answer",
     "unpack_times",
 ]

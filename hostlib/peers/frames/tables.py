@@ -25,21 +25,22 @@ MOST_TIMES: Final = 1 << 16
 """Pushes of which one RECEIPT has times."""
 
 
-class ServerTimes(NamedTuple):
-    """Where the time of a request at the server went, in microseconds; at most 2^32 - 1 each."""
+ServerTimes = tuple[int, int, int]
+"""Where the time of a request at the server went, in microseconds; at most 2^32 - 1 each.
 
-    queue_us: int = 0
-    """From its arrival until its handler began."""
-    proc_us: int = 0
-    """In the handler."""
-    wait_us: int = 0
-    """The rest until its answer was sent: for the log's disk, slower workers, a shared receipt."""
+In the queue: from its arrival until its handler began. Then in the handler. Then the rest until its
+answer was sent: waits for the log's disk, for slower workers, or for a receipt that it shares.
+"""
+NO_TIMES: Final[ServerTimes] = (0, 0, 0)
 
-    @classmethod
-    def of(cls, queue_ns: int, proc_ns: int, wait_ns: int) -> Self:
-        """Return the times of nanoseconds."""
-        parts = (queue_ns, proc_ns, wait_ns)
-        return cls(*(max(0, min(part // 1000, _MOST_US)) for part in parts))
+
+def server_times(queue_ns: int, proc_ns: int, wait_ns: int) -> ServerTimes:
+    """Return times that were measured, in nanoseconds, as they travel."""
+    times = queue_ns // 1000, proc_ns // 1000, wait_ns // 1000
+    if min(times) < 0 or max(times) > _MOST_US:
+        queue_us, proc_us, wait_us = (max(0, min(part, _MOST_US)) for part in times)
+        return queue_us, proc_us, wait_us
+    return times
 
 
 class EnterFrame(NamedTuple):
@@ -135,7 +136,7 @@ class RowsFrame(NamedTuple):
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of a ROWS header."""
         number, step, flags, queue_us, num_keys, proc_us, table = frame.fields
-        times = ServerTimes(queue_us, proc_us, step << 16 | flags)
+        times = queue_us, proc_us, step << 16 | flags
         return cls(frame.payload_bytes, number, table, num_keys, times)
 
 
@@ -181,8 +182,11 @@ def pack_times(times: Sequence[tuple[int, ServerTimes]]) -> bytes:
 
 
 def unpack_times(payload: memoryview, last: int) -> Iterator[tuple[int, ServerTimes]]:
-    """Yield the numbers and times of the RECEIPT of number `last`. Raises PeerProtocolError."""
+    """Yield numbers, and queue, proc and wait in microseconds, of the RECEIPT of number `last`.
+
+    Raises PeerProtocolError.
+    """
     if len(payload) % _TIMES.size:
         raise PeerProtocolError(f"a RECEIPT of {len(payload)} bytes")
-    for low, *times in _TIMES.iter_unpack(payload):
-        yield last - (last - low & _MOST_US), ServerTimes(*times)
+    for low, queue_us, proc_us, wait_us in _TIMES.iter_unpack(payload):
+        yield last - (last - low & _MOST_US), (queue_us, proc_us, wait_us)
