@@ -126,7 +126,11 @@ class ParquetLog:
             ).replace_schema_metadata({METADATA_KEY: json.dumps(about).encode()})
             repeating = [column.name for column in self.kind.columns if column.repeats]
             self._parquet.write_table(
-                table, unfinished, compression="zstd", use_dictionary=repeating
+                table,
+                unfinished,
+                compression="zstd",
+                use_dictionary=repeating,
+                write_page_checksum=True,
             )
             os.replace(unfinished, path)
         except OSError as error:
