@@ -15,6 +15,7 @@ from ..peers.frames import (
     EnteredFrame,
     Frame,
     FrameKind,
+    ReceiptFrame,
     ServerTimes,
     TableFrame,
     unpack_times,
@@ -105,11 +106,17 @@ class RequestMeter:
                 times = queue_us, proc_us, high << 16 | low
                 self._answered(_PULL, number, sent, times, (arrived_ns, size))
         elif kind is FrameKind.RECEIPT:
-            for number, times in unpack_times(payload, fields[0]):
-                sent = self._pushes.pop(number, None)
+            receipt = ReceiptFrame.unpack(frame)
+            if payload_bytes:
+                for number, times in unpack_times(payload, receipt.number):
+                    sent = self._pushes.pop(number, None)
+                    if sent is not None:
+                        self._answered(_PUSH, number, sent, times, (arrived_ns, size))
+            if receipt.times is not None:
+                sent = self._pushes.pop(receipt.number, None)
                 if sent is not None:
-                    self._answered(_PUSH, number, sent, times, (arrived_ns, size))
-            self._close_up_to(fields[0], size)
+                    self._answered(_PUSH, receipt.number, sent, receipt.times, (arrived_ns, size))
+            self._close_up_to(receipt.number, size)
         elif kind is FrameKind.ENTERED:
             entered = EnteredFrame.unpack(frame)
             if self._iteration < 0:

@@ -33,18 +33,18 @@ class ServedRequests:
         self._receipts: list[tuple[int, int, int, int]] = []  # number, arrived, queue, proc; ns
 
     def begin(self, frame: Frame, arrived_ns: int) -> None:
-        """Learn that the handler of a push or pull begins."""
+        """Learn that the handler of a frame begins; what is no push or pull is left out later."""
         self._dequeued_ns = self._loop.clock_ns()
         self._kind, self._number, self._arrived_ns = frame.kind, frame.fields[0], arrived_ns
 
     def pause(self) -> None:
         """Learn that the handler has returned; the request may wait for more."""
-        if self._kind is None:
-            return
-        waiting = self._pulls if self._kind is FrameKind.PULL else self._pushes
-        dequeued_ns, self._kind = self._dequeued_ns, None
-        worked_ns = self._loop.clock_ns() - dequeued_ns
-        waiting[self._number] = self._arrived_ns, dequeued_ns - self._arrived_ns, worked_ns
+        kind, self._kind = self._kind, None
+        if kind is FrameKind.PULL or kind is FrameKind.PUSH:
+            dequeued_ns, arrived_ns = self._dequeued_ns, self._arrived_ns
+            worked_ns = self._loop.clock_ns() - dequeued_ns
+            waiting = self._pulls if kind is FrameKind.PULL else self._pushes
+            waiting[self._number] = arrived_ns, dequeued_ns - arrived_ns, worked_ns
 
     def forget(self, kind: FrameKind, number: int) -> None:
         """Learn that a request is denied."""
@@ -55,17 +55,31 @@ class ServedRequests:
     def pulled(self, number: int, began_ns: int) -> ServerTimes:
         """Return the times of a pull that is answered now; its rows were begun at `began_ns`."""
         now_ns = self._loop.clock_ns()
-        served = self._worked(FrameKind.PULL, number, now_ns, began_ns)
+        if self._kind is FrameKind.PULL and self._number == number:  # in its handler
+            self._kind = None
+            dequeued_ns = self._dequeued_ns
+            return server_times(dequeued_ns - self._arrived_ns, now_ns - dequeued_ns, 0)
+        served = self._pulls.pop(number, None)
         if served is None:
             return NO_TIMES
         arrived_ns, queue_ns, proc_ns = served
+        proc_ns += now_ns - began_ns
         return server_times(queue_ns, proc_ns, now_ns - arrived_ns - queue_ns - proc_ns)
 
     def applied(self, number: int, began_ns: int) -> None:
         """Learn that a push is applied, which was begun at `began_ns`; its receipt comes later."""
-        served = self._worked(FrameKind.PUSH, number, self._loop.clock_ns(), began_ns)
-        if served is not None:
-            self._receipts.append((number, *served))
+        now_ns = self._loop.clock_ns()
+        if self._kind is FrameKind.PUSH and self._number == number:  # in its handler
+            self._kind = None
+            dequeued_ns, arrived_ns = self._dequeued_ns, self._arrived_ns
+            queue_ns, proc_ns = dequeued_ns - arrived_ns, now_ns - dequeued_ns
+        else:
+            served = self._pushes.pop(number, None)
+            if served is None:
+                return
+            arrived_ns, queue_ns, proc_ns = served
+            proc_ns += now_ns - began_ns
+        self._receipts.append((number, arrived_ns, queue_ns, proc_ns))
 
     def receipt(self) -> list[tuple[int, ServerTimes]]:
         """Return the times of all pushes whose receipt leaves now."""
@@ -75,15 +89,3 @@ class ServedRequests:
             (number, server_times(queue_ns, proc_ns, now_ns - arrived_ns - queue_ns - proc_ns))
             for number, arrived_ns, queue_ns, proc_ns in receipts
         ]
-
-    def _worked(self, kind: FrameKind, number: int, now_ns: int, began_ns: int) -> _Open | None:
-        """Return when a request arrived, and its time in the queue and the handler so far."""
-        if self._kind is kind and self._number == number:  # in its handler
-            self._kind = None
-            dequeued_ns, arrived_ns = self._dequeued_ns, self._arrived_ns
-            return arrived_ns, dequeued_ns - arrived_ns, now_ns - dequeued_ns
-        served = (self._pulls if kind is FrameKind.PULL else self._pushes).pop(number, None)
-        if served is None:
-            return None
-        arrived_ns, queue_ns, proc_ns = served
-        return arrived_ns, queue_ns, proc_ns + now_ns - began_ns

@@ -35,6 +35,7 @@ from .service import TableService
 from .state import KEY_BYTES
 
 _KINDS: Final = CHANGES | {FrameKind.PULL, FrameKind.HEARTBEAT}
+_MEASURED: Final = frozenset((FrameKind.PUSH, FrameKind.PULL))
 
 
 @final
@@ -87,22 +88,16 @@ class TablePort:
             return
         if not self._incarnation:
             raise PeerProtocolError(f"{frame.kind.name} frame before ENTER")
-        self._begin(frame)
+        served = self._served
+        if served is not None:
+            served.begin(frame, connection.arrived_ns)
+        if self._latency is not None and frame.kind in _MEASURED:
+            self._latency.arrived(
+                self._worker_id, self._connection_number, frame.kind, connection.arrived_ns
+            )
         self._take(frame, payload)
-        if self._served is not None:
-            self._served.pause()
-
-    def _begin(self, frame: Frame) -> None:
-        is_push = frame.kind is FrameKind.PUSH
-        if not is_push and frame.kind is not FrameKind.PULL:
-            return
-        arrived_ns, number = self.connection.arrived_ns, frame.fields[0]
-        if self._served is not None and not (
-            is_push and number <= self._service.accepted(self._worker_id)
-        ):
-            self._served.begin(frame, arrived_ns)
-        if self._latency is not None:
-            self._latency.arrived(self._worker_id, self._connection_number, frame.kind, arrived_ns)
+        if served is not None:
+            served.pause()
 
     def _take(self, frame: Frame, payload: memoryview) -> None:
         asked = TableFrame.unpack(frame)
@@ -157,8 +152,10 @@ class TablePort:
 
     def _send_receipt(self) -> None:
         if self._receipt:
-            times = pack_times(self._served.receipt()) if self._served is not None else b""
-            self._send(ReceiptFrame(self._receipt, len(times)), memoryview(times))
+            measured = self._served.receipt() if self._served is not None else []
+            own = measured.pop()[1] if measured and measured[-1][0] == self._receipt else None
+            times = pack_times(measured)
+            self._send(ReceiptFrame(self._receipt, len(times), own), memoryview(times))
         self._receipt = None
 
     def on_denied(self, number: int, error: HostlibError, *, is_pull: bool) -> None:

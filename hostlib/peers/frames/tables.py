@@ -18,7 +18,7 @@ from .header import Frame, FrameKind, pack_header
 _IS_PULL = 1
 """Flag of DENIED: of a pull, not of a request."""
 _IS_MEASURED = 1
-"""Flag of ENTER: answers are to say how long requests took at the server."""
+"""Flag of ENTER: answers are to say how long requests took at the server. Of RECEIPT: this does."""
 _MOST_US: Final = (1 << 32) - 1
 _TIMES: Final = struct.Struct("!IIII")
 MOST_TIMES: Final = 1 << 16
@@ -36,11 +36,12 @@ NO_TIMES: Final[ServerTimes] = (0, 0, 0)
 
 def server_times(queue_ns: int, proc_ns: int, wait_ns: int) -> ServerTimes:
     """Return times that were measured, in nanoseconds, as they travel."""
-    times = queue_ns // 1000, proc_ns // 1000, wait_ns // 1000
-    if min(times) < 0 or max(times) > _MOST_US:
-        queue_us, proc_us, wait_us = (max(0, min(part, _MOST_US)) for part in times)
+    if queue_ns + proc_ns + wait_ns > _MOST_US:  # after 4 s, look closer
+        queue_us, proc_us, wait_us = (
+            min(part // 1000, _MOST_US) for part in (queue_ns, proc_ns, wait_ns)
+        )
         return queue_us, proc_us, wait_us
-    return times
+    return queue_ns // 1000, proc_ns // 1000, wait_ns // 1000
 
 
 class EnterFrame(NamedTuple):
@@ -119,18 +120,10 @@ class RowsFrame(NamedTuple):
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
-        queue_us, proc_us, wait_us = self.times
-        return pack_header(
-            FrameKind.ROWS,
-            self.payload_bytes,
-            self.number,
-            step=wait_us >> 16,
-            flags=wait_us & 0xFFFF,
-            first_lane=queue_us,
-            num_lanes=self.num_keys,
-            total=proc_us,
-            tag=self.table,
-        )
+        payload_bytes, number, table, num_keys, (queue_us, proc_us, wait_us) = self
+        wait = wait_us >> 16, wait_us & 0xFFFF
+        fields = number, *wait, queue_us, num_keys, proc_us, table
+        return pack_header(FrameKind.ROWS, payload_bytes, *fields)
 
     @classmethod
     def unpack(cls, frame: Frame) -> Self:
@@ -146,15 +139,23 @@ class ReceiptFrame(NamedTuple):
     number: int
     """This one and all before it."""
     payload_bytes: int = 0
+    times: ServerTimes | None = None
+    """Of this request, if it is a push that was measured; the payload has those of earlier ones."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
-        return pack_header(FrameKind.RECEIPT, self.payload_bytes, sequence=self.number)
+        number, payload_bytes, times = self
+        if times is None:
+            return pack_header(FrameKind.RECEIPT, payload_bytes, number)
+        fields = number, 0, _IS_MEASURED, *times, 0
+        return pack_header(FrameKind.RECEIPT, payload_bytes, *fields)
 
     @classmethod
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of a RECEIPT header."""
-        return cls(frame.fields[0], frame.payload_bytes)
+        number, _, flags, queue_us, proc_us, wait_us, _ = frame.fields
+        times = (queue_us, proc_us, wait_us) if flags & _IS_MEASURED else None
+        return cls(number, frame.payload_bytes, times)
 
 
 class DeniedFrame(NamedTuple):
@@ -177,7 +178,7 @@ class DeniedFrame(NamedTuple):
 
 
 def pack_times(times: Sequence[tuple[int, ServerTimes]]) -> bytes:
-    """Return the payload of a RECEIPT: numbers of pushes, and their times."""
+    """Return the payload of a RECEIPT: numbers of earlier pushes, and their times."""
     return b"".join(_TIMES.pack(number & _MOST_US, *each) for number, each in times[-MOST_TIMES:])
 
 

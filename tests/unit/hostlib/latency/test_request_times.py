@@ -275,7 +275,7 @@ def test_sizes_iterations_and_calls(tmp_path: Path) -> None:
     rows = tables.rows("requests")
     assert [row["iteration"] for row in rows] == [0, 0, 1, 1, 2, 2]
     assert [row["call"] for row in rows] == [1, 2, 3, 4, 5, 6]
-    assert {row["response_bytes"] for row in rows if row["operation"] == "push"} == {36 + 16}
+    assert {row["response_bytes"] for row in rows if row["operation"] == "push"} == {36}
 
 
 def test_refused_and_lost_requests_are_logged_too(tmp_path: Path) -> None:
