@@ -43,6 +43,7 @@ COMMANDS: Final = {
     ),
     "job": ("switchfold.controller.cli.job:job", "Look at jobs and end them."),
     "link": ("switchfold.controller.cli.link:link", "Look at links and take them out of use."),
+    "report": ("switchfold.controller.cli.report:report", "Make pages of what runs have logged."),
     "ps": ("switchfold.controller.cli.ps:ps", "Run parameter servers."),
     "scheme": ("switchfold.controller.cli.scheme:scheme", "Choose and predict PS, INA or factors."),
     "shell": ("switchfold.controller.cli.shell:shell", "Open p4runtime-shell on a switch."),

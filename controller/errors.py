@@ -12,6 +12,11 @@ ControllerError
 ├── ControllerUnreachableError    an operator command found no controller
 ├── OperatorRefusedError          the controller refused an operator's request
 ├── ToolError                     a program or package that a command needs is missing
+├── LatencyRunError               files of a latency log that cannot be reported on
+│   ├── LatencyRunMissingError    no such directory
+│   ├── LatencyRunEmptyError      no requests in it
+│   ├── LatencyRunDamagedError    a file that cannot be read
+│   └── LatencyRunFormatError     a file of another release, or of another program
 ├── SwitchError
 │   ├── SwitchUnreachableError    nobody answers at the switch's P4Runtime address
 │   ├── WrongProgramError         the switch runs something else
@@ -85,6 +90,26 @@ class OperatorRefusedError(ControllerError):
 
 class ToolError(ControllerError):
     """A program or package that a command needs is missing."""
+
+
+class LatencyRunError(ControllerError):
+    """The files of a latency log cannot be reported on."""
+
+
+class LatencyRunMissingError(LatencyRunError):
+    """There is no such directory."""
+
+
+class LatencyRunEmptyError(LatencyRunError):
+    """The directory holds no requests."""
+
+
+class LatencyRunDamagedError(LatencyRunError):
+    """A file cannot be read."""
+
+
+class LatencyRunFormatError(LatencyRunError):
+    """A file is of another release, or of another program."""
 
 
 class SwitchError(ControllerError):

@@ -61,6 +61,7 @@ HostlibError
 |  `- StorageDamagedError: names file and offset
 |- HotRowError (also ValueError): a sketch or a lane layout that is damaged, or keys that do not fit
 |- TraceError: a file of a timeline cannot be written or read
+|- LatencyLogError: a latency log that cannot be written, or pyarrow is missing
 `- TransportError
    |- TransportPermissionError (also PermissionError)
    |- InterfaceMissingError
@@ -358,6 +359,10 @@ class HotRowError(HostlibError, ValueError):
 
 class TraceError(HostlibError):
     """A file of a timeline cannot be written or read."""
+
+
+class LatencyLogError(HostlibError):
+    """A latency log cannot be written, or pyarrow is missing."""
 
 
 class TransportError(HostlibError):

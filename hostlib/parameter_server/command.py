@@ -78,6 +78,12 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     for name in _RETIRED:
         parser.add_argument(name, type=_retired, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--latency-log",
+        type=Path,
+        metavar="DIRECTORY",
+        help="write arrivals of requests, load and updates here, for `switchfold report latency`",
+    )
     return parser
 
 
@@ -132,6 +138,7 @@ def _serve(
         timeout_s=options.timeout,
         stragglers=drop,
         log=options.log,
+        latency_log=options.latency_log,
     )
     server = ParameterServer(
         server_options,

@@ -41,6 +41,8 @@ class ServerOptions:
     stragglers: StragglerDrop | None = None
     log: Path | None = None
     """Directory of the log of the tables; None: they do not outlive the server."""
+    latency_log: Path | None = None
+    """Directory for what `switchfold report latency` reads of a server; needs pyarrow."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.num_workers <= 1 << 15:
@@ -79,6 +81,8 @@ class ClientOptions:
     """Limit for an answer; longer than the servers' timeout, whose errors name workers."""
     reconnect_s: float = 20.0
     """Limit for a connection to a server, at first and after a break."""
+    latency_log: Path | None = None
+    """Of a table client: directory for a record of each push and pull; needs pyarrow."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.worker_id < 1 << 15:

@@ -20,6 +20,7 @@ from ..errors import (
     PeerProtocolError,
     PeerRefusedError,
 )
+from ..latency import ServerLog
 from ..peers import PeerServer
 from ..peers.connection import Connection
 from ..peers.frames import Greeting, Purpose
@@ -74,12 +75,19 @@ class ParameterServer:
         self._gone_s: dict[int, float] = {}
         self._peers = PeerServer(address, port, token=token)
         self.address, self.port, self.loop = address, self._peers.port, self._peers.loop
+        self._latency: ServerLog | None = None
         try:
+            if options.latency_log is not None:
+                self._latency = ServerLog(
+                    self.loop, options.latency_log, shard=options.shard, job=job
+                )
             self.tables = TableService(
                 self.loop, options.num_workers, directory=options.log, timeout_s=options.timeout_s
             )
         except BaseException:
             self._peers.close()
+            if self._latency is not None:
+                self._latency.close(())
             raise
         self.loop.run(self._start)
         self._peers.enter_job(job, options.shard)
@@ -87,6 +95,9 @@ class ParameterServer:
     def close(self) -> None:
         """End all connections and the threads; a second call does nothing."""
         self._peers.close()
+        latency, self._latency = self._latency, None
+        if latency is not None:
+            latency.close(self.tables.state.updates())
         self.tables.close()
 
     def __enter__(self) -> Self:
@@ -116,7 +127,7 @@ class ParameterServer:
                 f"worker {worker_id}: this server has workers 0 to {self.options.num_workers - 1}"
             )
         if greeting.purpose is Purpose.TABLES:
-            TablePort(self.tables, self.loop, worker_id, connection)
+            TablePort(self.tables, self.loop, worker_id, connection, latency=self._latency)
             return
         old = self._ends.get(worker_id)
         if isinstance(old, WorkerEnd):

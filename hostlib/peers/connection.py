@@ -95,6 +95,15 @@ class Connection:
         """When the kernel last took some, on the monotonic clock."""
         self.was_drained = True
         """After the end: whether the kernel had taken all that was sent."""
+        self.arrived_ns = 0
+        """When the frame at hand had arrived, on the loop's clock of measurements.
+
+        For the first frame of a turn of the loop, it is when the loop learned that the socket is
+        ready. For the others, which may have come later, it is when their last bytes were read.
+        """
+        self._ready_ns: int | None = None  # the turn's start, until its first read
+        self._first_ns: int | None = None  # the same, until the first frame of this read
+        self._taken_ns = 0  # when bytes were last read
         self._loop = loop
         self._socket = sock
         self._is_connecting = is_connecting
@@ -289,6 +298,7 @@ class Connection:
 
     def _read(self) -> None:
         budget = READ_BUDGET_BYTES
+        self._ready_ns = self._loop.turn_ns
         self._is_dry = False
         while not self._is_closed:
             if self._frame is None:
@@ -316,6 +326,8 @@ class Connection:
                 if self._filled < frame.payload_bytes:
                     self._expect(frame.payload_bytes - self._filled)
                     return
+            self.arrived_ns = self._taken_ns if self._first_ns is None else self._first_ns
+            self._first_ns = None
             payload, self._payload, self._frame = self._payload, None, None
             self.receiver.on_frame(self, frame, payload)
 
@@ -369,6 +381,8 @@ class Connection:
         if count == 0:
             raise PeerClosedError("the other end closed the connection")
         self._read_s = time.monotonic()
+        self._taken_ns = self._loop.clock_ns()
+        self._first_ns, self._ready_ns = self._ready_ns, None
         self._is_dry = count < room
         return count
 

@@ -85,6 +85,12 @@ class DialledLink:
         """Whether all that was sent has left for the kernel."""
         return self._connection is None or self._connection.is_drained
 
+    @property
+    def arrived_ns(self) -> int:
+        """When the frame at hand was there, see `Connection.arrived_ns`."""
+        assert self._connection is not None
+        return self._connection.arrived_ns
+
     def send(self, frame: Packable, payload: memoryview | None = None) -> None:
         """Send a frame; the payload must not change until `is_drained`."""
         assert self._connection is not None

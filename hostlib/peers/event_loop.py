@@ -46,6 +46,10 @@ class EventLoop:
     """Runs handlers, timers and posted calls, one at a time, in a daemon thread."""
 
     def __init__(self, name: str) -> None:
+        self.clock_ns = time.monotonic_ns
+        """The clock of measurements; timers have their own."""
+        self.turn_ns = self.clock_ns()
+        """When the loop last learned which sockets are ready."""
         self._selector = selectors.DefaultSelector()
         self._reader, self._writer = socket.socketpair()
         self._reader.setblocking(False)
@@ -146,7 +150,9 @@ class EventLoop:
 
     def _run(self) -> None:
         while not (self._is_stopping and not self._calls):
-            for key, events in self._selector.select(self._wait_s()):
+            ready = self._selector.select(self._wait_s())
+            self.turn_ns = self.clock_ns()
+            for key, events in ready:
                 handler: SocketHandler | None = key.data
                 if handler is None:
                     self._reader.recv(4096)

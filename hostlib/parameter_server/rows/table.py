@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from collections.abc import Iterator
 from typing import Final, NamedTuple, final
 
 import numpy as np
@@ -37,6 +38,9 @@ Keys = NDArray[np.int64]
 CHUNK_ROWS: Final = 4096
 """Rows of a chunk unless the caller says otherwise."""
 _LSN_END: Final = 1 << 64
+_CHUNK_HEADER_BYTES: Final = 40
+"""Of `row_chunk_header_t`; rows are `row_t`: key, lsn, number of updates, and more."""
+_NUM_ROWS_AT: Final = 16
 
 
 class PulledRows(NamedTuple):
@@ -188,6 +192,18 @@ class RowTable:
         found: int = library.row_table_export(self._handle, cursor, most, address(data))
         end = cursor + found
         return RowChunk(data, end if end < len(self) else None)
+
+    def updates(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint32]]]:
+        """Yield keys and their numbers of updates, for all rows; as `export` does."""
+        cursor: int | None = 0
+        while cursor is not None:
+            data, cursor = self.export(cursor)
+            num_rows = int(data[_NUM_ROWS_AT : _NUM_ROWS_AT + 4].view(np.uint32)[0])
+            if num_rows:
+                rows = data[_CHUNK_HEADER_BYTES:].reshape(num_rows, -1)
+                keys = np.ascontiguousarray(rows[:, :8]).view(np.int64).reshape(-1)
+                updates = np.ascontiguousarray(rows[:, 16:20]).view(np.uint32).reshape(-1)
+                yield keys, updates
 
     def import_rows(self, data: NDArray[np.uint8] | bytes | memoryview) -> None:
         """Take the rows of a chunk, in place of rows with the same keys.

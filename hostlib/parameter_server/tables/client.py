@@ -22,6 +22,7 @@ from ...errors import (
     PeerClosedError,
     RowShapeError,
 )
+from ...latency import WorkerLog
 from ...peers.event_loop import EventLoop
 from ...peers.frames import MAX_BATCH_BYTES, FrameKind, Greeting, Purpose
 from ...peers.handshake import PeerCall
@@ -56,6 +57,11 @@ class TableClient:
         self._num_open = 0
         self._changed = threading.Condition()
         self._is_closed = False
+        self._latency: WorkerLog | None = None
+        if options.latency_log is not None:
+            self._latency = WorkerLog(
+                options.latency_log, worker_id=options.worker_id, job=options.job
+            )
         self._loop = EventLoop("switchfold-tables")
         self._sessions = [
             ShardSession(
@@ -71,6 +77,7 @@ class TableClient:
                 self._incarnation,
                 unreachable_s=options.reconnect_s,
                 timeout_s=options.timeout_s,
+                latency=self._latency,
             )
             for shard, address in enumerate(servers)
         ]
@@ -145,6 +152,8 @@ class TableClient:
             self._is_closed = True
             self._changed.notify_all()
         self._loop.stop(self._end)
+        if self._latency is not None:
+            self._latency.close()
 
     def __enter__(self) -> Self:
         return self
@@ -176,6 +185,7 @@ class TableClient:
         gathering.future.add_done_callback(lambda _: self._release(size))
 
         def send() -> None:
+            self._begin_call()
             for shard, payload, num_keys in parts:
                 self._sessions[shard].change(
                     kind,
@@ -205,16 +215,22 @@ class TableClient:
                     gathering.take(rows)
                     return
                 collected.add(shard, rows)
+                self._sessions[shard].note_parsed()
                 gathering.take(None)
 
             self._sessions[shard].pull(definition.number, wanted[shard], definition.width, take)
 
         def ask_all() -> None:
+            self._begin_call()
             for shard in wanted:
                 ask(shard)
 
         self._post_or_fail(ask_all, gathering)
         return gathering.future
+
+    def _begin_call(self) -> None:
+        if self._latency is not None:
+            self._latency.begin_call()
 
     def _enter(self) -> None:
         gathering = _Gathering[None](self.num_shards, lambda: None)

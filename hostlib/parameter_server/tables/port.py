@@ -10,10 +10,12 @@ from typing import Final, final
 import numpy as np
 
 from ...errors import HostlibError, PeerError, PeerProtocolError, PeerRefusedError
+from ...latency import ServedRequests, ServerLog
 from ...peers.connection import Connection
 from ...peers.event_loop import EventLoop
 from ...peers.frames import (
     MAX_BATCH_BYTES,
+    NO_TIMES,
     DeniedFrame,
     EnteredFrame,
     EnterFrame,
@@ -21,7 +23,9 @@ from ...peers.frames import (
     FrameKind,
     Packable,
     ReceiptFrame,
+    RowsFrame,
     TableFrame,
+    pack_times,
 )
 from ...peers.heartbeat import Heartbeat
 from ...peers.inbound import REFUSED_S
@@ -34,6 +38,7 @@ from .state import KEY_BYTES
 _MAX_UNREAD_BYTES: Final = MAX_BATCH_BYTES
 """Rows that a worker has not read; beyond it, its further pulls wait."""
 _KINDS: Final = CHANGES | {FrameKind.PULL, FrameKind.HEARTBEAT}
+_MEASURED: Final = frozenset((FrameKind.PUSH, FrameKind.PULL))
 
 
 @final
@@ -41,7 +46,13 @@ class TablePort:
     """Passes frames to the service, and its answers back; runs in the loop's thread."""
 
     def __init__(
-        self, service: TableService, loop: EventLoop, worker_id: int, connection: Connection
+        self,
+        service: TableService,
+        loop: EventLoop,
+        worker_id: int,
+        connection: Connection,
+        *,
+        latency: ServerLog | None = None,
     ) -> None:
         self.connection = connection
         self._service = service
@@ -52,6 +63,9 @@ class TablePort:
         self._is_refused = False
         self._unread_bytes = 0  # rows since the kernel had last taken all
         self._receipt: int | None = None  # the number of the next RECEIPT
+        self._served: ServedRequests | None = None  # if the worker measures
+        self._latency = latency
+        self._connection_number = latency.connect() if latency is not None else 0
         connection.receiver = self
         connection.send(Frame(FrameKind.WELCOME))
         Heartbeat(loop, connection)
@@ -75,7 +89,7 @@ class TablePort:
         if self._is_refused or frame.kind is FrameKind.HEARTBEAT:
             return
         try:
-            self._take(frame, payload)
+            self._take(connection, frame, payload)
         except PeerProtocolError as error:
             self._refuse_frame(str(error))
 
@@ -83,12 +97,26 @@ class TablePort:
         """Say what is wrong with a frame: if the worker dialled again, it would come again."""
         self.refuse(PeerProtocolError(f"{text}; install one release on all workers and servers"))
 
-    def _take(self, frame: Frame, payload: memoryview) -> None:
+    def _take(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
         if frame.kind is FrameKind.ENTER:
-            self._enter(EnterFrame.unpack(frame).incarnation)
+            enter = EnterFrame.unpack(frame)
+            self._served = ServedRequests(self._loop) if enter.is_measured else None
+            self._enter(enter.incarnation)
             return
         if not self._incarnation:
             raise PeerProtocolError(f"{frame.kind.name} frame before ENTER")
+        served = self._served
+        if served is not None:
+            served.begin(frame, connection.arrived_ns)
+        if self._latency is not None and frame.kind in _MEASURED:
+            self._latency.arrived(
+                self._worker_id, self._connection_number, frame.kind, connection.arrived_ns
+            )
+        self._pass_on(frame, payload)
+        if served is not None:
+            served.pause()
+
+    def _pass_on(self, frame: Frame, payload: memoryview) -> None:
         asked = TableFrame.unpack(frame)
         if asked.kind is FrameKind.PULL:
             self._pull(asked, payload)
@@ -129,6 +157,8 @@ class TablePort:
         if request.kind is FrameKind.ENTER:
             self._answer_enter()
             return
+        if self._served is not None and request.kind is FrameKind.PUSH:
+            self._served.applied(request.number, self._service.began_ns)
         if self._receipt is None:
             self._loop.call_later(0, self._send_receipt)
         self._receipt = max(self._receipt or 0, request.number)
@@ -143,18 +173,26 @@ class TablePort:
 
     def _send_receipt(self) -> None:
         if self._receipt:
-            self._send(ReceiptFrame(self._receipt))
+            measured = self._served.receipt() if self._served is not None else []
+            own = measured.pop()[1] if measured and measured[-1][0] == self._receipt else None
+            times = pack_times(measured)
+            self._send(ReceiptFrame(self._receipt, len(times), own), memoryview(times))
         self._receipt = None
 
     def on_denied(self, number: int, error: HostlibError, *, is_pull: bool) -> None:
         """Say why a request or a pull has no effect."""
+        if self._served is not None:
+            self._served.forget(FrameKind.PULL if is_pull else FrameKind.PUSH, number)
         text = memoryview(json.dumps(describe(error)).encode())
         self._send(DeniedFrame(len(text), number, is_pull), text)
 
     def on_rows(self, number: int, table: int, rows: PulledRows) -> None:
         """Send rows: the values, then the numbers of updates."""
         payload = np.concatenate([rows.values.reshape(-1).view(np.uint32), rows.updates])
-        frame = TableFrame(FrameKind.ROWS, payload.nbytes, number, table, rows.updates.size)
+        times = NO_TIMES
+        if self._served is not None:
+            times = self._served.pulled(number, self._service.began_ns)
+        frame = RowsFrame(payload.nbytes, number, table, rows.updates.size, times)
         self._send(frame, payload.data.cast("B") if payload.size else None)
         self._unread_bytes += payload.nbytes
         if self.connection.is_drained:

@@ -120,6 +120,8 @@ class TableService:
         timeout_s: float = 30.0,
     ) -> None:
         self.state = TableState(num_workers)
+        self.began_ns = 0
+        """When applying, or reading rows, last began; on the loop's clock of measurements."""
         self._loop = loop
         self._timeout_s = timeout_s
         self._clients: dict[int, TableCaller] = {}
@@ -356,6 +358,7 @@ class TableService:
             client.on_room()
 
     def _apply(self, logged: _Logged) -> None:
+        self.began_ns = self._loop.clock_ns()
         try:
             self.state.apply(logged.request, logged.payload, lsn=logged.lsn)
         except HostlibError as error:
@@ -404,6 +407,7 @@ class TableService:
             if not (has_own and self.state.may_pull(pull.clock, pull.table)):
                 waiting.append(pull)
                 continue
+            self.began_ns = self._loop.clock_ns()
             try:
                 rows = self.state.pull(pull.table, pull.keys)
             except HostlibError as error:

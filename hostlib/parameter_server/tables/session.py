@@ -23,6 +23,7 @@ from ...errors import (
     ServerLostError,
     ServerRestartedError,
 )
+from ...latency import RequestMeter, WorkerLog
 from ...peers.dialled import DialledLink
 from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import (
@@ -81,6 +82,7 @@ class ShardSession:
         *,
         unreachable_s: float,
         timeout_s: float,
+        latency: WorkerLog | None = None,
     ) -> None:
         self.shard = call.greeting.receiver
         self.clock = 0
@@ -98,6 +100,7 @@ class ShardSession:
         self._identity: int | None = None  # of what the server keeps
         self._heard_s = 0.0
         self._silence: Timer | None = None  # looks for too long a silence while something is open
+        self._meter = RequestMeter(loop, latency, self.shard) if latency is not None else None
         self._link: DialledLink | None = None
         self._has_entered = False
         self._changes: dict[int, _Change] = {}  # by number, in rising order
@@ -186,9 +189,18 @@ class ShardSession:
 
     def _send(self, waiting: _Change | _Pull) -> None:
         assert self._link is not None
+        if self._meter is not None:
+            self._meter.sent(waiting.frame)
         self._link.send(waiting.frame, waiting.payload)
 
+    def note_parsed(self) -> None:
+        """Learn that the rows of a pull are where the caller wants them."""
+        if self._meter is not None:
+            self._meter.parsed()
+
     def _fail(self, error: HostlibError) -> None:
+        if self._meter is not None:
+            self._meter.lost()
         self._has_entered = False
         changes, self._changes = self._changes, {}
         pulls, self._pulls = self._pulls, {}
@@ -204,7 +216,7 @@ class ShardSession:
         """Say who this is."""
         self._has_entered = False
         self._heard_s = time.monotonic()
-        link.send(EnterFrame(self._incarnation))
+        link.send(EnterFrame(self._incarnation, self._meter is not None))
 
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
         """Dial again if something is open; the next request does it otherwise."""
@@ -238,6 +250,8 @@ class ShardSession:
     def on_frame(self, frame: Frame, payload: memoryview) -> None:
         """Take an answer."""
         self._heard_s = time.monotonic()
+        if self._meter is not None and self._link is not None:
+            self._meter.received(frame, payload, self._link.arrived_ns)
         match frame.kind:
             case FrameKind.ENTERED:
                 self._on_entered(EnteredFrame.unpack(frame))
@@ -271,6 +285,7 @@ class ShardSession:
             done(None)
 
     def _on_receipt(self, number: int) -> None:
+        self.note_parsed()
         while self._changes and (first := next(iter(self._changes))) <= number:
             self._changes.pop(first).done(None)
 

@@ -9,7 +9,7 @@ again once the records of its log are applied.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, final
@@ -202,6 +202,12 @@ class TableState:
                 f"table {number:#010x} has not been defined on this server; call `define` first"
             )
         return found
+
+    def updates(self) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.uint32]]]:
+        """Yield table number, keys, and their numbers of updates, until all rows are named."""
+        for number, table in self.tables.items():
+            for keys, updates in table.rows.updates():
+                yield number, keys, updates
 
     def _enter(self, request: TableChange) -> None:
         worker = self.workers[request.worker_id]

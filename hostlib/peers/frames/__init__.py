@@ -25,11 +25,17 @@ from .parameters import (
 from .reduction import LostFrame, ValueFlag, ValuesFrame
 from .request import FetchFrame
 from .tables import (
+    NO_TIMES,
     DeniedFrame,
     EnteredFrame,
     EnterFrame,
     ReceiptFrame,
+    RowsFrame,
+    ServerTimes,
     TableFrame,
+    pack_times,
+    server_times,
+    unpack_times,
 )
 
 __all__ = [
@@ -40,6 +46,7 @@ __all__ = [
     "MAX_FACTOR_BYTES",
     "MAX_PAIR_BYTES",
     "NONCE_BYTES",
+    "NO_TIMES",
     "PIECE_BYTES",
     "AnswerFrame",
     "DeniedFrame",
@@ -56,8 +63,13 @@ __all__ = [
     "Purpose",
     "PushedFactorsFrame",
     "ReceiptFrame",
+    "RowsFrame",
+    "ServerTimes",
     "TableFrame",
     "UpdateFrame",
     "ValueFlag",
     "ValuesFrame",
+    "pack_times",
+    "server_times",
+    "unpack_times",
 ]

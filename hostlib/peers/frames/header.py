@@ -79,7 +79,10 @@ class FrameKind(enum.IntEnum):
     ADVANCE = 26
     """The worker has sent all pushes of its iteration."""
     RECEIPT = 27
-    """All requests of the worker up to a number are applied, and durable if there is a log."""
+    """All requests of the worker up to a number are applied, and durable if there is a log.
+
+    The payload has the server's times of its pushes, if the worker measures them.
+    """
     PULL = 28
     """Keys of a table whose rows the worker wants."""
     ROWS = 29
@@ -113,7 +116,7 @@ MAX_PAYLOAD_BYTES = {
     FrameKind.DEFINE: 1 << 16,
     FrameKind.PUSH: MAX_BATCH_BYTES,
     FrameKind.ADVANCE: 0,
-    FrameKind.RECEIPT: 0,
+    FrameKind.RECEIPT: 1 << 20,
     FrameKind.PULL: MAX_BATCH_BYTES,
     FrameKind.ROWS: MAX_BATCH_BYTES,
     FrameKind.DENIED: 1 << 16,

@@ -8,12 +8,40 @@ in this order. It numbers its pulls by themselves.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple, Self
 
+from ...errors import PeerProtocolError
 from .header import Frame, FrameKind, pack_header
 
 _IS_PULL = 1
 """Flag of DENIED: of a pull, not of a request."""
+_IS_MEASURED = 1
+"""Flag of ENTER: answers are to say how long requests took at the server. Of RECEIPT: this does."""
+_MOST_US: Final = (1 << 32) - 1
+_TIMES: Final = struct.Struct("!IIII")
+MOST_TIMES: Final = 1 << 16
+"""Pushes of which one RECEIPT has times."""
+
+
+ServerTimes = tuple[int, int, int]
+"""Where the time of a request at the server went, in microseconds; at most 2^32 - 1 each.
+
+In the queue: from its arrival until its handler began. Then in the handler. Then the rest until its
+answer was sent: waits for the log's disk, for slower workers, or for a receipt that it shares.
+"""
+NO_TIMES: Final[ServerTimes] = (0, 0, 0)
+
+
+def server_times(queue_ns: int, proc_ns: int, wait_ns: int) -> ServerTimes:
+    """Return times that were measured, in nanoseconds, as they travel."""
+    if queue_ns + proc_ns + wait_ns > _MOST_US:  # after 4 s, look closer
+        queue_us, proc_us, wait_us = (
+            min(part // 1000, _MOST_US) for part in (queue_ns, proc_ns, wait_ns)
+        )
+        return queue_us, proc_us, wait_us
+    return queue_ns // 1000, proc_ns // 1000, wait_ns // 1000
 
 
 class EnterFrame(NamedTuple):
@@ -21,15 +49,19 @@ class EnterFrame(NamedTuple):
 
     incarnation: int
     """64 bits that the process drew at random."""
+    is_measured: bool = False
+    """Whether the worker wants the server's times with the answers."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
-        return pack_header(FrameKind.ENTER, sequence=self.incarnation)
+        flags = _IS_MEASURED if self.is_measured else 0
+        return pack_header(FrameKind.ENTER, sequence=self.incarnation, flags=flags)
 
     @classmethod
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of an ENTER header."""
-        return cls(frame.fields[0])
+        incarnation, _, flags, *_ = frame.fields
+        return cls(incarnation, bool(flags & _IS_MEASURED))
 
 
 class EnteredFrame(NamedTuple):
@@ -82,20 +114,53 @@ class TableFrame(NamedTuple):
         return cls(frame.kind, frame.payload_bytes, number, table, num_keys, clock)
 
 
+class RowsFrame(NamedTuple):
+    """ROWS, with the server's times; they are zero if the worker does not measure them."""
+
+    payload_bytes: int
+    number: int
+    table: int
+    num_keys: int
+    times: ServerTimes
+
+    def pack(self) -> bytes:
+        """Return the header's bytes."""
+        payload_bytes, number, table, num_keys, (queue_us, proc_us, wait_us) = self
+        wait = wait_us >> 16, wait_us & 0xFFFF
+        fields = number, *wait, queue_us, num_keys, proc_us, table
+        return pack_header(FrameKind.ROWS, payload_bytes, *fields)
+
+    @classmethod
+    def unpack(cls, frame: Frame) -> Self:
+        """Return the frame of a ROWS header."""
+        number, step, flags, queue_us, num_keys, proc_us, table = frame.fields
+        times = queue_us, proc_us, step << 16 | flags
+        return cls(frame.payload_bytes, number, table, num_keys, times)
+
+
 class ReceiptFrame(NamedTuple):
     """RECEIPT: requests that were applied, or denied before."""
 
     number: int
     """This one and all before it."""
+    payload_bytes: int = 0
+    times: ServerTimes | None = None
+    """Of this request, if it is a push that was measured; the payload has those of earlier ones."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
-        return pack_header(FrameKind.RECEIPT, sequence=self.number)
+        number, payload_bytes, times = self
+        if times is None:
+            return pack_header(FrameKind.RECEIPT, payload_bytes, number)
+        fields = number, 0, _IS_MEASURED, *times, 0
+        return pack_header(FrameKind.RECEIPT, payload_bytes, *fields)
 
     @classmethod
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of a RECEIPT header."""
-        return cls(frame.fields[0])
+        number, _, flags, queue_us, proc_us, wait_us, _ = frame.fields
+        times = (queue_us, proc_us, wait_us) if flags & _IS_MEASURED else None
+        return cls(number, frame.payload_bytes, times)
 
 
 class DeniedFrame(NamedTuple):
@@ -115,3 +180,19 @@ class DeniedFrame(NamedTuple):
         """Return the frame of a DENIED header."""
         number, _, flags, *_ = frame.fields
         return cls(frame.payload_bytes, number, bool(flags & _IS_PULL))
+
+
+def pack_times(times: Sequence[tuple[int, ServerTimes]]) -> bytes:
+    """Return the payload of a RECEIPT: numbers of earlier pushes, and their times."""
+    return b"".join(_TIMES.pack(number & _MOST_US, *each) for number, each in times[-MOST_TIMES:])
+
+
+def unpack_times(payload: memoryview, last: int) -> Iterator[tuple[int, ServerTimes]]:
+    """Yield numbers, and queue, proc and wait in microseconds, of the RECEIPT of number `last`.
+
+    Raises PeerProtocolError.
+    """
+    if len(payload) % _TIMES.size:
+        raise PeerProtocolError(f"a RECEIPT of {len(payload)} bytes")
+    for low, queue_us, proc_us, wait_us in _TIMES.iter_unpack(payload):
+        yield last - (last - low & _MOST_US), (queue_us, proc_us, wait_us)

@@ -1,0 +1,322 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The report as one HTML page that needs no network."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+import numpy as np
+
+from ....hostlib.latency.schema import OPERATIONS, OUTCOMES
+from . import figures
+from .run_files import Columns, LatencyRun
+from .statistics import (
+    PERCENTILES,
+    Numbers,
+    PartSummary,
+    Windows,
+    arithmetic,
+    breakdown,
+    call_times_us,
+    distinct_per_window,
+    intervals_us,
+    load,
+    of_operation,
+    sorted_updates,
+    top_shares,
+    whole_us,
+)
+
+TOP: Final = (1, 10, 100, 1000, 10_000, 20_000, 100_000)
+"""Numbers of parameters whose share of the updates is shown."""
+_STYLE: Final = """
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 66rem; margin: 2rem auto; padding: 0 1rem;
+  color: #222; background: #fff; }
+h1, h2, h3 { line-height: 1.2; } h2 { border-bottom: 1px solid #ccc; margin-top: 2.5rem; }
+figure { margin: 1rem 0; } figure img { max-width: 100%; height: auto; }
+figcaption, .note { color: #555; max-width: 45rem; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1rem; }
+"""
+_PARTS_TEXT: Final = """
+<p class="note">W_proc: the worker parses the answer. W_queue: the answer waits in the worker's
+event loop. PS_proc: the server's handler. PS_queue: the request waits in the server's event loop.
+N_tx: the rest between sending and the answer's arrival, which is both directions of the network and
+both network stacks. Switch wait: from a row's first contribution to a switch until it leaves it; no
+path has one yet. PS_wait: the server waits for its log's disk, for slower workers, or for the
+receipt that several pushes share. Each is a difference of two readings of one clock, or of such
+differences.</p>
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """What the reader of the page may choose."""
+
+    window_us: int = 1000
+    by_connection: bool = False
+    """Count connections as different senders, not workers."""
+
+
+def page(runs: Sequence[LatencyRun], options: ReportOptions) -> str:
+    """Return the page of one or several runs."""
+    body = [f"<h1>Latency of {escape(', '.join(run.name for run in runs))}</h1>"]
+    if len(runs) > 1:
+        body += _scale(runs)
+    for run in runs:
+        body += _run(run, options)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width">\n'
+        f"<title>Latency: {escape(', '.join(run.name for run in runs))}</title>\n"
+        f"<style>{_STYLE}</style>\n</head>\n<body>\n" + "\n".join(body) + "\n</body>\n</html>\n"
+    )
+
+
+def _run(run: LatencyRun, options: ReportOptions) -> list[str]:
+    return [
+        f"<h2>{escape(run.name)}</h2>",
+        *_summary(run),
+        *_latency(run),
+        *_parts(run),
+        *_sizes(run),
+        *_intervals(run),
+        *_concurrency(run, options),
+        *_skew(run),
+        *_load(run),
+    ]
+
+
+def _summary(run: LatencyRun) -> list[str]:
+    outcomes = run.requests["outcome"]
+    counted = [(name, int((outcomes == number).sum())) for number, name in enumerate(OUTCOMES)]
+    told = ", ".join(f"{count:,} {name}" for name, count in counted if count)
+    found = [
+        f"<p>Workers: {run.num_workers}. Servers: {run.num_servers}. Requests: {outcomes.size:,}"
+        f" ({told}). The figures are of answered requests.</p>"
+    ]
+    if run.dropped:
+        found.append(
+            f"<p><strong>{run.dropped:,} rows are missing: a disk was too slow, or full.</strong>"
+            "</p>"
+        )
+    return found
+
+
+def _latency(run: LatencyRun) -> list[str]:
+    requests = _by_operation(run.answered)
+    whole = {name: whole_us(columns) for name, columns in requests.items()}
+    calls = {name: call_times_us(columns) for name, columns in requests.items()}
+    rows = [
+        (f"{what}, {name}", f"{values.size:,}", *_percentiles(values), f"{values.max():,.0f}")
+        for what, found in (("request", whole), ("call", calls))
+        for name, values in found.items()
+        if values.size
+    ]
+    return [
+        "<h3>Latency</h3>",
+        '<div class="pair">',
+        _picture(
+            figures.distributions(whole, "time of a request (µs)"),
+            "Cumulative distribution of the time of a request, to one server.",
+        ),
+        _picture(
+            figures.distributions(calls, "time of a push or pull (µs)"),
+            "The same of whole pushes and pulls, which end with the last of their requests.",
+        ),
+        "</div>",
+        _table(("µs", "number", "mean", *(f"{p} %" for p in PERCENTILES), "most"), rows),
+    ]
+
+
+def _parts(run: LatencyRun) -> list[str]:
+    parts = {name: breakdown(one) for name, one in _by_operation(run.answered).items()}
+    found = [
+        "<h3>Where the time goes</h3>",
+        _picture(figures.stacked_parts(parts), "Shares of the whole time of all requests."),
+        _PARTS_TEXT,
+    ]
+    for name, summaries in parts.items():
+        if summaries:
+            heads = (f"{name}, µs", "mean", *(f"{p} %" for p in PERCENTILES), "share")
+            found.append(_table(heads, [_part_row(part) for part in summaries]))
+    estimate = arithmetic(run.answered)
+    if estimate is not None:
+        difference, share = estimate
+        found.append(
+            f"<p>Arithmetic: a push's mean PS_proc less a pull's is {difference:,.1f} µs,"
+            f" {100 * share:.1f} % of the push's PS_proc. This takes a read to cost what a write"
+            " costs; it is an estimate of the optimiser's part, and may be negative.</p>"
+        )
+    return found
+
+
+def _part_row(part: PartSummary) -> tuple[str, ...]:
+    if not part.is_measured:
+        return part.name, *["\N{EN DASH}"] * (len(PERCENTILES) + 2)
+    numbers = (f"{value:,.1f}" for value in (part.mean, *part.percentiles))
+    return part.name, *numbers, f"{100 * part.share:.1f} %"
+
+
+def _sizes(run: LatencyRun) -> list[str]:
+    requests = _by_operation(run.answered)
+    return [
+        "<h3>Sizes of messages</h3>",
+        '<div class="pair">',
+        *(
+            _picture(
+                figures.distributions(
+                    {name: columns[column] for name, columns in requests.items()},
+                    f"{what} (bytes)",
+                ),
+                caption,
+            )
+            for column, what, caption in (
+                ("request_bytes", "request", "Requests, with their headers."),
+                ("response_bytes", "answer", "Answers: rows of a pull, the receipt of a push."),
+            )
+        ),
+        "</div>",
+    ]
+
+
+def _intervals(run: LatencyRun) -> list[str]:
+    requests = {"push and pull": run.requests, **_by_operation(run.requests)}
+    intervals = {name: intervals_us(columns) for name, columns in requests.items()}
+    return [
+        "<h3>Intervals between requests</h3>",
+        _picture(
+            figures.interval_histogram(intervals),
+            "Times between consecutive requests of one worker to one server.",
+        ),
+    ]
+
+
+def _concurrency(run: LatencyRun, options: ReportOptions) -> list[str]:
+    if not run.arrivals["worker"].size:
+        return ["<h3>Concurrency</h3>", "<p>No server has logged arrivals.</p>"]
+    senders = "connections" if options.by_connection else "workers"
+    windows = distinct_per_window(
+        run.arrivals, options.window_us, by_connection=options.by_connection
+    )
+    heads = ("server", "windows with requests", "without", "mean", "50 %", "99 %", "most")
+    return [
+        "<h3>Concurrency</h3>",
+        _picture(
+            figures.concurrency(windows, senders, options.window_us),
+            f"How many different {senders} send to a server in {options.window_us} µs.",
+        ),
+        _table(heads, [_window_row(server, found) for server, found in windows.items()]),
+    ]
+
+
+def _window_row(server: int, windows: Windows) -> tuple[str, ...]:
+    counts = windows.counts
+    middle, high = np.percentile(counts, (50, 99))
+    return (
+        str(server),
+        f"{counts.size:,}",
+        f"{windows.num_empty:,}",
+        f"{counts.mean():.1f}",
+        f"{middle:.0f}",
+        f"{high:.0f}",
+        str(counts.max()),
+    )
+
+
+def _skew(run: LatencyRun) -> list[str]:
+    totals = sorted_updates(run.updates)
+    if not totals.any():
+        return ["<h3>Updates</h3>", "<p>No server has written the updates of its rows.</p>"]
+    rows = [
+        (f"{count:,}", f"{100 * count / totals.size:.3g} %", f"{100 * share:.1f} %")
+        for count, share in top_shares(totals, TOP)
+    ]
+    return [
+        "<h3>Updates</h3>",
+        _picture(
+            figures.skew(totals),
+            f"{totals.size:,} parameters with {int(totals.sum()):,} updates in all.",
+        ),
+        _table(("parameters", "of all parameters", "of all updates"), rows),
+    ]
+
+
+def _load(run: LatencyRun) -> list[str]:
+    found = {server: one for server, one in load(run.samples).items() if one[0].size}
+    if not found:
+        return ["<h3>Load of the servers</h3>", "<p>No server ran for two samples.</p>"]
+    in_mb = {server: (at, used, bytes_ / 1e6) for server, (at, used, bytes_) in found.items()}
+    return [
+        "<h3>Load of the servers</h3>",
+        '<div class="pair">',
+        _picture(
+            figures.load_over_time(in_mb, 1, "processors in use"),
+            "Processor time per time, of the server's process.",
+        ),
+        _picture(figures.load_over_time(in_mb, 2, "memory (MB)"), "Resident memory."),
+        "</div>",
+    ]
+
+
+def _scale(runs: Sequence[LatencyRun]) -> list[str]:
+    rows: list[tuple[str, ...]] = []
+    names: list[str] = []
+    processors: list[float] = []
+    for run in runs:
+        used = [one[1].mean() for one in load(run.samples).values() if one[1].size]
+        scale = f"{run.num_workers}, {run.num_servers}"
+        shown = ["", "", ""]
+        if used:
+            names.append(f"{scale}\n{run.name}")
+            processors.append(float(np.mean(used)))
+            shown[0] = f"{np.mean(used):.2f}"
+        for index, columns in enumerate(_by_operation(run.answered).values(), 1):
+            if columns["rtt_us"].size:
+                shown[index] = f"{np.median(whole_us(columns)):,.0f}"
+        rows.append((run.name, str(run.num_workers), str(run.num_servers), *shown))
+    heads = ("run", "workers", "servers", "processors in use by a server")
+    found = [
+        "<h2>Over scale</h2>",
+        _table((*heads, *(f"{name}: median µs" for name in OPERATIONS)), rows),
+    ]
+    if names:
+        found.append(
+            _picture(
+                figures.load_over_scale(names, processors),
+                "Mean processor use of a server, by run.",
+            )
+        )
+    return found
+
+
+def _by_operation(requests: Columns) -> dict[str, Columns]:
+    return {name: of_operation(requests, name) for name in OPERATIONS}
+
+
+def _percentiles(values: Numbers) -> list[str]:
+    return [f"{one:,.0f}" for one in (values.mean(), *np.percentile(values, PERCENTILES))]
+
+
+def _picture(svg: str, caption: str) -> str:
+    data = base64.b64encode(svg.encode()).decode()
+    text = escape(caption, quote=True)
+    return (
+        f'<figure><img alt="{text}" src="data:image/svg+xml;base64,{data}">'
+        f"<figcaption>{text}</figcaption></figure>"
+    )
+
+
+def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker measures of its requests to the tables of a server."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Final, final
+
+from ..peers.event_loop import EventLoop
+from ..peers.frames import (
+    HEADER_BYTES,
+    DeniedFrame,
+    EnteredFrame,
+    Frame,
+    FrameKind,
+    ReceiptFrame,
+    ServerTimes,
+    TableFrame,
+    unpack_times,
+)
+from .parquet_log import ParquetLog
+from .schema import NO_VALUE, OPERATIONS, OUTCOMES, REQUESTS
+
+_PULL: Final = OPERATIONS.index("pull")
+_PUSH: Final = OPERATIONS.index("push")
+_ANSWERED, _DENIED, _LOST, _UNMEASURED = range(len(OUTCOMES))
+
+
+@final
+class WorkerLog:
+    """The log of a worker's client. Raises LatencyLogError."""
+
+    def __init__(self, directory: Path, *, worker_id: int, job: int) -> None:
+        self.worker_id = worker_id
+        self.call = 0
+        """Number of the push or pull whose requests are being sent, from 1."""
+        stem = f"worker{worker_id}-{secrets.token_hex(4)}"
+        self._log = ParquetLog(directory, REQUESTS, stem, {"worker": worker_id, "job": job})
+
+    def begin_call(self) -> None:
+        """Learn that the requests of another push or pull follow."""
+        self.call += 1
+
+    def append(self, row: tuple[int, ...]) -> None:
+        """Add a row of REQUESTS."""
+        self._log.append(row)
+
+    def close(self) -> None:
+        """Write what is there."""
+        self._log.close()
+
+
+_Sent = tuple[int, int, int, int, int]
+"""When it was handed over (ns), call, iteration, size in bytes, number of keys."""
+
+
+@final
+class RequestMeter:
+    """Sees the frames of one session, and logs a row for each push and pull.
+
+    Only differences of two stamps of one clock count: the server's come with its answers. Runs in
+    the loop's thread, for each request, so it takes frames apart without their classes.
+    """
+
+    def __init__(self, loop: EventLoop, log: WorkerLog, server: int) -> None:
+        self._loop = loop
+        self._log = log
+        self._server = server
+        self._iteration = -1
+        """Until the first answer."""
+        self._last_advance = 0
+        self._pushes: dict[int, _Sent] = {}  # by number, in rising order
+        self._pulls: dict[int, _Sent] = {}
+        self._read_ns = 0
+        self._rows: list[tuple[int, ...]] = []  # without W_proc
+
+    def sent(self, frame: TableFrame) -> None:
+        """Learn that a request is handed to the kernel, perhaps once more."""
+        kind, payload_bytes, number, _, num_keys, _ = frame
+        if kind is FrameKind.PULL:
+            sent = self._pulls
+        elif kind is FrameKind.PUSH:
+            sent = self._pushes
+        else:
+            if kind is FrameKind.ADVANCE and number > self._last_advance:
+                self._last_advance = number
+                self._iteration += 1
+            return
+        call, iteration = self._log.call, self._iteration
+        if number in sent:
+            _, call, iteration, *_ = sent[number]
+        size = HEADER_BYTES + payload_bytes
+        sent[number] = self._loop.clock_ns(), call, iteration, size, num_keys
+
+    def received(self, frame: Frame, payload: memoryview, arrived_ns: int) -> None:
+        """Learn that the loop has taken an answer, which had arrived at `arrived_ns`."""
+        self._read_ns = self._loop.clock_ns()
+        kind, payload_bytes, fields = frame
+        size = HEADER_BYTES + payload_bytes
+        if kind is FrameKind.ROWS:
+            number, high, low, queue_us, _, proc_us, _ = fields
+            sent = self._pulls.pop(number, None)
+            if sent is not None:
+                times = queue_us, proc_us, high << 16 | low
+                self._answered(_PULL, number, sent, times, (arrived_ns, size))
+        elif kind is FrameKind.RECEIPT:
+            receipt = ReceiptFrame.unpack(frame)
+            if payload_bytes:
+                for number, times in unpack_times(payload, receipt.number):
+                    sent = self._pushes.pop(number, None)
+                    if sent is not None:
+                        self._answered(_PUSH, number, sent, times, (arrived_ns, size))
+            if receipt.times is not None:
+                sent = self._pushes.pop(receipt.number, None)
+                if sent is not None:
+                    self._answered(_PUSH, receipt.number, sent, receipt.times, (arrived_ns, size))
+            self._close_up_to(receipt.number, size)
+        elif kind is FrameKind.ENTERED:
+            entered = EnteredFrame.unpack(frame)
+            if self._iteration < 0:
+                self._iteration = entered.clock
+            self._close_up_to(entered.accepted - entered.num_open, size)
+        elif kind is FrameKind.DENIED:
+            denied = DeniedFrame.unpack(frame)
+            operation = _PULL if denied.is_pull else _PUSH
+            sent = (self._pulls if denied.is_pull else self._pushes).pop(denied.number, None)
+            if sent is not None:
+                self._end(operation, denied.number, sent, _DENIED, size)
+
+    def parsed(self) -> None:
+        """Learn that what was received is where the caller wants it."""
+        if not self._rows:
+            return
+        w_proc_us = (self._loop.clock_ns() - self._read_ns) // 1000
+        for row in self._rows:
+            self._log.append((*row, w_proc_us, NO_VALUE))
+        self._rows.clear()
+
+    def lost(self) -> None:
+        """Learn that the session gives up all that is open."""
+        for operation, open_ones in ((_PUSH, self._pushes), (_PULL, self._pulls)):
+            for number, sent in open_ones.items():
+                self._end(operation, number, sent, _LOST, 0)
+            open_ones.clear()
+
+    def _answered(
+        self, operation: int, number: int, sent: _Sent, times: ServerTimes, answer: tuple[int, int]
+    ) -> None:
+        """Note a row, of an answer's arrival and size."""
+        t0_ns, call, iteration, request_bytes, num_keys = sent
+        queue_us, proc_us, wait_us = times
+        arrived_ns, size = answer
+        rtt_us = (arrived_ns - t0_ns) // 1000
+        self._rows.append(
+            (
+                self._log.worker_id,
+                self._server,
+                iteration,
+                call,
+                number,
+                operation,
+                _ANSWERED,
+                t0_ns // 1000,
+                request_bytes,
+                size,
+                num_keys,
+                rtt_us,
+                rtt_us - queue_us - proc_us - wait_us,
+                queue_us,
+                proc_us,
+                wait_us,
+                (self._read_ns - arrived_ns) // 1000,
+            )
+        )
+
+    def _close_up_to(self, number: int, size: int) -> None:
+        """End pushes whose receipt has no times: they came over an earlier connection."""
+        pushes = self._pushes
+        while pushes and (first := next(iter(pushes))) <= number:
+            self._end(_PUSH, first, pushes.pop(first), _UNMEASURED, size)
+
+    def _end(self, operation: int, number: int, sent: _Sent, outcome: int, size: int) -> None:
+        """Log a request without times."""
+        t0_ns, call, iteration, request_bytes, num_keys = sent
+        worker_id, sent_us = self._log.worker_id, t0_ns // 1000
+        head = (worker_id, self._server, iteration, call, number, operation, outcome, sent_us)
+        self._log.append((*head, request_bytes, size, num_keys, *(NO_VALUE,) * 8))
