@@ -111,6 +111,8 @@ class TableFrame(NamedTuple):
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of a header of these kinds."""
         number, _, _, _, num_keys, clock, table = frame.fields
+        if frame.kind is not FrameKind.PULL:
+            clock = 0  # of ROWS, one of the server's times is in its place
         return cls(frame.kind, frame.payload_bytes, number, table, num_keys, clock)
 
 

@@ -60,7 +60,8 @@ TABLE_KINDS = (
 def table_frames(draw: st.DrawFn) -> TableFrame:
     kind = draw(st.sampled_from(TABLE_KINDS))
     size = draw(st.integers(0, MAX_PAYLOAD_BYTES[kind]))
-    return TableFrame(kind, size, draw(U64), draw(U32), draw(U32), draw(U32))
+    clock = draw(U32) if kind is FrameKind.PULL else 0
+    return TableFrame(kind, size, draw(U64), draw(U32), draw(U32), clock)
 
 
 @settings(deadline=None, derandomize=True)
