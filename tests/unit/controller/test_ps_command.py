@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from switchfold.controller.cli.latency.run_files import load_run
 from switchfold.hostlib.parameter_server import ClientOptions
 from switchfold.hostlib.parameter_server.tables import TableClient, TableDefinition
 
@@ -21,10 +22,12 @@ WAIT_S = 60.0
 
 
 @contextmanager
-def server(log: Path) -> Generator[tuple[subprocess.Popen[str], tuple[str, int]]]:
+def server(log: Path, *options: str) -> Generator[tuple[subprocess.Popen[str], tuple[str, int]]]:
     command = [sys.executable, "-m", "switchfold.controller", "ps", "run", "--address", "127.0.0.1"]
     with subprocess.Popen(
-        [*command, "--num-workers", "1", "--log", str(log)], stdout=subprocess.PIPE, text=True
+        [*command, "--num-workers", "1", "--log", str(log), *options],
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             assert process.stdout is not None
@@ -50,6 +53,24 @@ def test_tables_outlive_a_killed_server(tmp_path: Path) -> None:
             table.push(keys, np.ones((2, 2), np.float32)).result(WAIT_S)
             process.send_signal(signal.SIGKILL)
             assert process.wait(WAIT_S) == -signal.SIGKILL
+
+
+def test_a_server_that_is_stopped_leaves_its_latency_log(tmp_path: Path) -> None:
+    run, keys = tmp_path / "run", np.array([-3, 1 << 40], np.int64)
+    with server(tmp_path / "log", "--latency-log", str(run)) as (process, address):
+        with TableClient([address], ClientOptions(worker_id=0, latency_log=run)) as client:
+            table = client.define(TableDefinition(name="counts", width=2))
+            for _ in range(3):
+                table.push(keys, np.ones((2, 2), np.float32)).result(WAIT_S)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT_S) == 0
+    found = load_run(run)
+    assert found.requests["num_keys"].tolist() == [2, 2, 2]
+    assert found.arrivals["worker"].tolist() == [0, 0, 0]
+    assert dict(zip(found.updates["key"], found.updates["updates"], strict=True)) == {
+        -3: 3,
+        1 << 40: 3,
+    }
 
 
 def test_help_names_the_command() -> None:
