@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from server_process import COMMAND, WAIT_S, ServerProcess
+from switchfold.controller.cli.latency.run_files import load_run
 from switchfold.hostlib.parameter_server import ClientOptions
 from switchfold.hostlib.parameter_server.tables import TableClient, TableDefinition
 
@@ -30,6 +32,26 @@ def test_tables_outlive_a_killed_server(tmp_path: Path) -> None:
             assert (held.updates == number).all()
             table.push(keys, np.ones((2, 2), np.float32)).result(WAIT_S)
             server.kill()
+
+
+def test_a_server_that_is_stopped_leaves_its_latency_log(tmp_path: Path) -> None:
+    run, keys = tmp_path / "run", np.array([-3, 1 << 40], np.int64)
+    options = ("--latency-log", str(run))
+    with ServerProcess(*options, num_workers=1, command=COMMAND) as server:
+        with TableClient([server.address], ClientOptions(worker_id=0, latency_log=run)) as client:
+            table = client.define(TableDefinition(name="counts", width=2))
+            for _ in range(3):
+                table.push(keys, np.ones((2, 2), np.float32)).result(WAIT_S)
+        server.process.send_signal(signal.SIGTERM)
+        server.process.communicate(timeout=WAIT_S)
+        assert server.process.returncode == 0
+    found = load_run(run)
+    assert found.requests["num_keys"].tolist() == [2, 2, 2]
+    assert found.arrivals["worker"].tolist() == [0, 0, 0]
+    assert dict(zip(found.updates["key"], found.updates["updates"], strict=True)) == {
+        -3: 3,
+        1 << 40: 3,
+    }
 
 
 def test_help_names_the_command() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from hand_time import HOUR, MS, HandTime
 from measured_tables import WAIT_S, MeasuredTables, Row, batch
+from switchfold.hostlib.errors import PeerClosedError, RowMemoryError
 from switchfold.hostlib.latency import RequestMeter, WorkerLog
 from switchfold.hostlib.parameter_server.tables.port import TablePort
 from switchfold.hostlib.parameter_server.tables.service import TableService
@@ -309,3 +310,59 @@ def test_without_a_log_nothing_is_measured(tmp_path: Path, monkeypatch: pytest.M
         table.push(*batch([1])).result(WAIT_S)
         assert (table.pull(np.array([1], np.int64)).result(WAIT_S).values == 1).all()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_push_over_two_connections_is_logged_without_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first connection breaks while the log's disk is busy; the second brings the receipt."""
+    held: list[int] = []
+    is_held, has_entered = threading.Event(), threading.Event()
+    on_durable, enter = TableService._on_durable, TableService.enter
+
+    def hold(self: TableService, lsn: int) -> None:
+        held.append(lsn)
+        is_held.set()
+
+    def note(self: TableService, *arguments: Any) -> None:
+        enter(self, *arguments)
+        has_entered.set()
+
+    with MeasuredTables(tmp_path / "run", log=tmp_path) as tables:
+        monkeypatch.setattr(TableService, "_on_durable", hold)
+        monkeypatch.setattr(TableService, "enter", note)
+        pushed = tables.tables[0].push(*batch([1, 2]))
+        assert is_held.wait(WAIT_S)
+        server = tables.servers[0]
+        service: Any = server.tables
+        server.loop.run(
+            lambda: service._clients[0].connection.close(PeerClosedError("cut by the test"))
+        )
+        assert has_entered.wait(WAIT_S)
+        monkeypatch.setattr(TableService, "_on_durable", on_durable)
+        server.loop.run(lambda: on_durable(service, held[-1]))
+        pushed.result(WAIT_S)
+        tables.pull([1])
+    push, pull = tables.rows("requests")
+    assert (push["operation"], push["outcome"]) == ("push", "unmeasured")
+    assert push["rtt_us"] is None
+    assert (pull["operation"], pull["outcome"]) == ("pull", "answered")
+    assert {row["connection"] for row in tables.rows("arrivals")} == {1, 2}
+
+
+def test_a_denied_request_is_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RowMemoryError("no memory")
+
+    with MeasuredTables(tmp_path) as tables:
+        monkeypatch.setattr(TableState, "pull", fail)
+        monkeypatch.setattr(TableState, "check", fail)
+        pulled = tables.tables[0].pull(np.array([1], np.int64))
+        pushed = tables.tables[0].push(*batch([1]))
+        for future in (pulled, pushed):
+            assert isinstance(future.exception(WAIT_S), RowMemoryError)
+    rows = tables.rows("requests")
+    assert [(row["operation"], row["outcome"]) for row in rows] == [
+        ("pull", "denied"),
+        ("push", "denied"),
+    ]

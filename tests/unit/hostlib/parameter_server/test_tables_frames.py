@@ -69,7 +69,7 @@ def table_frames(draw: st.DrawFn) -> TableFrame:
     st.one_of(
         st.builds(EnterFrame, U64),
         st.builds(EnteredFrame, U64, U32, U32, U32),
-        st.builds(ReceiptFrame, U64),
+        st.builds(ReceiptFrame, U64, st.just(0), st.none()),
         st.builds(DeniedFrame, st.integers(0, 1 << 16), U64, st.booleans()),
         table_frames(),
     )
