@@ -176,8 +176,9 @@ def test_a_burst_waits_for_its_turn(
     with MeasuredTables(tmp_path, num_workers=num_workers) as tables:
         tables.set_clocks(time.clock(), time.clock())
         delay_before(monkeypatch, TableState, "pull", lambda *_: time.pass_by(DELAY))
-        may_go = threading.Event()
-        tables.servers[0].loop.post(lambda: bool(may_go.wait(WAIT_S)))
+        is_busy, may_go = threading.Event(), threading.Event()
+        tables.servers[0].loop.post(lambda: (is_busy.set(), may_go.wait(WAIT_S)))
+        assert is_busy.wait(WAIT_S)
         pulls = [tables.tables[i % num_workers].pull(np.array([i], np.int64)) for i in range(burst)]
         for client in tables.clients:
             client._loop.run(lambda: None)  # all requests have been sent before it
