@@ -77,7 +77,10 @@ class RequestMeter:
         self._rows: list[tuple[int, ...]] = []  # without W_proc
 
     def sent(self, frame: TableFrame) -> None:
-        """Learn that a request is handed to the kernel, perhaps once more."""
+        """Learn that a request is handed to the kernel, perhaps once more.
+
+        Or that it waits for a connection; it is handed over later then.
+        """
         kind, payload_bytes, number, _, num_keys, _ = frame
         if kind is FrameKind.PULL:
             sent = self._pulls

@@ -132,6 +132,8 @@ class ShardSession:
         change = self._changes[frame.number] = _Change(frame, payload, done)
         if self._has_entered:
             self._send(change)
+        elif self._meter is not None:
+            self._meter.sent(frame)
 
     def pull(self, table: int, keys: NDArray[np.int64], width: int, done: DonePull) -> None:
         """Ask for the rows of keys; the keys must stay as they are until `done`."""
@@ -143,6 +145,8 @@ class ShardSession:
         pull = self._pulls[number] = _Pull(frame, payload, width, done)
         if self._has_entered:
             self._send(pull)
+        elif self._meter is not None:
+            self._meter.sent(frame)
 
     def close(self, error: PeerError) -> None:
         """Close for good; what is open fails with this error."""

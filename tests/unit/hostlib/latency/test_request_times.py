@@ -366,3 +366,38 @@ def test_a_denied_request_is_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("pull", "denied"),
         ("push", "denied"),
     ]
+
+
+def test_requests_without_a_connection_keep_their_calls(tmp_path: Path) -> None:
+    with MeasuredTables(tmp_path) as tables:
+        client, server, may_go = tables.clients[0], tables.servers[0], threading.Event()
+        service: Any = server.tables
+        session = client._sessions[0]
+        tables.pull([1])
+        server.loop.run(
+            lambda: service._clients[0].connection.close(PeerClosedError("cut by the test"))
+        )
+        is_down = threading.Event()
+
+        def look() -> None:
+            if session._has_entered:
+                client._loop.call_later(0.001, look)
+            else:
+                is_down.set()
+
+        client._loop.run(look)
+        assert is_down.wait(WAIT_S)
+        client._loop.post(lambda: bool(may_go.wait(WAIT_S)))
+        futures = [
+            tables.tables[0].push(*batch([1])),
+            client.advance(),
+            tables.tables[0].pull(np.array([1], np.int64)),
+            tables.tables[0].push(*batch([2])),
+        ]
+        may_go.set()
+        for future in futures:
+            future.result(WAIT_S)
+    rows = sorted(tables.rows("requests"), key=lambda row: row["call"])
+    assert [row["operation"] for row in rows] == ["pull", "push", "pull", "push"]
+    assert [row["call"] for row in rows] == [1, 2, 3, 4]
+    assert [row["iteration"] for row in rows] == [0, 0, 1, 1]
