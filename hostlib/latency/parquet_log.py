@@ -102,16 +102,17 @@ class ParquetLog:
         while not is_closed:
             with self._changed:
                 self._changed.wait_for(lambda: self._is_closed or self._full is not None, FLUSH_S)
-                is_closed = self._is_closed
-                buffers = [buffer for buffer in (self._full, self._filling) if buffer]
-                if self._full is not None and not is_closed:
-                    buffers = [self._full]  # what is filling can wait
+                is_closed, full = self._is_closed, self._full
+                buffers = [buffer for buffer in (full, self._filling) if buffer]
+                if full is not None and not is_closed:
+                    buffers = [full]  # what is filling can wait
                 else:
                     self._filling = array("q")
             for buffer in buffers:
                 self._write(np.frombuffer(buffer, np.int64).reshape(-1, self._width))
             with self._changed:
-                self._full = None
+                if self._full is full:  # otherwise the next one is full already
+                    self._full = None
 
     def _write(self, rows: NDArray[np.int64]) -> None:
         self._num_files += 1

@@ -62,6 +62,33 @@ def test_rows_come_back_from_as_many_files_as_needed(
     assert about(files[0]) == {"format": 1, "kind": "arrivals", "dropped": 0}
 
 
+def test_rows_that_come_while_others_are_flushed_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_log, "FILE_ROWS", SMALL)
+    monkeypatch.setattr(parquet_log, "FLUSH_S", 0.01)
+    flushed = threading.Event()
+    write = ParquetLog._write
+
+    def write_late(self: ParquetLog, rows: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        if not flushed.is_set() and len(rows):
+            for number in range(1, SMALL + 1):  # they fill a buffer
+                self.append(row(number))
+            flushed.set()
+        write(self, rows)
+
+    monkeypatch.setattr(ParquetLog, "_write", write_late)
+    log = ParquetLog(tmp_path, ARRIVALS, "a")
+    log.append(row(0))
+    assert flushed.wait(WAIT_S)
+    log.close()
+    assert not log.dropped
+    found = [
+        each for file in sorted(tmp_path.iterdir()) for each in pq.read_table(file).to_pylist()
+    ]
+    assert [each["arrived_us"] for each in found] == [1000 * n for n in range(SMALL + 1)]
+
+
 def test_a_slow_disk_costs_rows_and_no_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
