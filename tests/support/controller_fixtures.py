@@ -130,9 +130,10 @@ class FakeWorker:
         return self
 
     async def knock(self) -> FakeWorker:
-        """Send a JoinRequest, and no heartbeats."""
+        """Send a JoinRequest, and no heartbeats; `refusal` says if the stream had ended before."""
         self._reader = asyncio.create_task(self._read())
-        await self.send(join_request=self.join_request)
+        with suppress(asyncio.InvalidStateError):
+            await self.send(join_request=self.join_request)
         return self
 
     async def send(self, **message: Any) -> None:
@@ -144,7 +145,8 @@ class FakeWorker:
         call: Any = self._call
         async with self._writing:  # two writes at a time are an error in gRPC
             if not call.done():
-                await call.wait_for_connection()
+                with suppress(grpc.aio.AioRpcError):  # refused meanwhile: it is done then
+                    await call.wait_for_connection()
             if call.done():
                 raise asyncio.InvalidStateError("the stream has ended")
             try:
