@@ -85,7 +85,7 @@ test-torch-suite: $(VENV)/.torch-installed ## RANKS=3: PyTorch's own distributed
 	cd tests && PYTHONPATH=support ../$(BIN)/python -m torch_suite --ranks $(RANKS)
 
 model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela models (needs spin)
-	$(BIN)/python tests/model/check.py
+	$(BIN)/python tests/model/model_check.py
 
 SANITIZERS := -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 # What a sanitizer says comes at once, past pytest.

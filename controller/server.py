@@ -30,6 +30,7 @@ from .fabric.fabric_state import FabricState
 from .fabric.fabric_watch import FabricWatch
 from .jobs.job import JobNumber
 from .jobs.membership import Membership
+from .rows.row_sets import RowSets
 from .switches.program import load_program
 from .switches.switch_session import SwitchSession
 from .views.views import Views
@@ -61,6 +62,8 @@ class ControllerServer:
         self._program = load_program(config.variant, config.program_dir)
         self._database = Database(config.database)
         self.fabric_state = FabricState(config, self._database)
+        # `views` comes later.
+        row_sets = RowSets(lambda name: self.views.placements(name))  # noqa: PLW0108
         self.links = {
             switch.name: SwitchSession(
                 switch,
@@ -68,11 +71,12 @@ class ControllerServer:
                 config,
                 placements=lambda name=switch.name: self.views.placements(name),
                 fabric=lambda: self.fabric_state.fabric,
+                rows=lambda name=switch.name: row_sets.on_switch(name),
             )
             for switch in config.switches
         }
         self.views = Views(config, self._database, self.links, fabric=self.fabric_state.fabric_for)
-        self.membership = Membership(config, self._database, self.links, self.views)
+        self.membership = Membership(config, self._database, self.links, self.views, row_sets)
         self.fabric_watch = FabricWatch(
             config, self._database, self.fabric_state, self.links, self._replan
         )

@@ -30,5 +30,9 @@ class LruCache:
                 cached.popitem(last=False)
         return hits
 
+    def has(self, key: int) -> bool:
+        """Return whether a key is there; this does not use it."""
+        return key in self._keys
+
     def __len__(self) -> int:
         return len(self._keys)

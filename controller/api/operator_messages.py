@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...hostlib.slots.wire import Outcome
-from ..jobs.job import Job, TreeNode, View, Worker, WorkerId, WorkerState
+from ..jobs.job import Job, RowServer, ServerId, TreeNode, View, Worker, WorkerId, WorkerState
 from ..tables.outcome import Count, OrdinaryOutcome, add_counts
 from .operator_api import operator_pb2 as pb
 
@@ -50,6 +50,13 @@ def put_counts(message: pb.Job, counts: Mapping[str, Mapping[Outcome, Count]]) -
     message.counts.extend(outcome_counts(total))
 
 
+def put_server_states(message: pb.Job, states: Mapping[ServerId, str]) -> None:
+    """Add what is known of the row servers in the view that a job uses."""
+    for view in message.views:
+        for server in view.row_servers if view.generation == message.generation else ():
+            server.state = states.get(server.server_id, "")
+
+
 def outcome_counts(
     counts: Mapping[Outcome, Count] | Mapping[OrdinaryOutcome, Count],
 ) -> list[pb.OutcomeCount]:
@@ -76,6 +83,8 @@ def lease_messages(switch: str, views: Iterable[View], jobs: Mapping[int, Job]) 
                     weight=job.weight if job else 1.0,
                     state=str(view.state),
                     parent=placement.node.parent.switch if placement.node.parent else "",
+                    row_base=placement.node.row_base,
+                    row_slots=placement.tree.row_slots,
                 )
             )
     return sorted(leases, key=lambda lease: lease.slot_base)
@@ -100,6 +109,23 @@ def _view(view: View) -> pb.JobView:
             )
             for tree in view.trees
         ],
+        row_servers=[_row_server(view, server) for server in view.row_servers],
+    )
+
+
+def _row_server(view: View, server: RowServer) -> pb.JobRowServer:
+    tree = view.tree_of(server.server_id)
+    return pb.JobRowServer(
+        server_id=server.server_id,
+        address=server.address,
+        udp_port=server.udp_port,
+        switch=server.switch,
+        port=server.port,
+        tree_id=tree.tree_id if tree else 0,
+        first_row=server.first_row,
+        num_rows=server.num_rows,
+        rows_wanted=server.rows_wanted,
+        reason=server.reason,
     )
 
 

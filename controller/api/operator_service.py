@@ -25,6 +25,7 @@ from .operator_messages import (
     lease_messages,
     outcome_counts,
     put_counts,
+    put_server_states,
 )
 
 
@@ -154,7 +155,12 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             workers = tuple(lease.worker for lease in live.leases.values())
         detached = {w for w, lease in live.leases.items() if not lease.is_attached}
         missing = sorted(detached) if live.has_started else live.missing
-        return job_message(job, workers, detached, missing)
+        message = job_message(job, workers, detached, missing)
+        if live.view is not None:
+            servers = self._membership.row_servers
+            states = {s.server_id: servers.state_of(job.name, s) for s in live.view.row_servers}
+            put_server_states(message, states)
+        return message
 
     def _switch(self, link: SwitchSession) -> pb.Switch:
         name, views = link.config.name, self._database.live_views()

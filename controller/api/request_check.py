@@ -50,6 +50,17 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "Stalled.generation": None,  # as above
     "Stalled.missing_workers": (0, 0xFFFF),
     "Stalled.silent_s": (0, 1e9),
+    "AttachRowServer.server_id": (0, 31),
+    "AttachRowServer.wire_version": None,  # compared with the switch's
+    "AttachRowServer.values_per_packet": None,  # likewise
+    "AttachRowServer.udp_port": (1, 0xFFFF),
+    "AttachRowServer.ingress_port": (1, 511),
+    "AttachRowServer.rows_wanted": (1, 0xFFFF),
+    "SetRows.generation": None,  # ignored unless it is that of the view in use
+    "SetRows.number": None,  # the server's own
+    "SetRows.rows": (0, 0xFFFF),
+    "SetRows.epochs": None,  # checked with the id of the server
+    "SetRows.exponents": (-128, 127),
     "Heartbeat.sequence": None,  # not read
     "Leave.position": (0, _MAX_POSITION),
     "Barrier.use": None,  # counts as long as the job lives

@@ -1,29 +1,27 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Session API server: one bidirectional stream per worker."""
+"""Session API server: one bidirectional stream per worker, or per row server."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any, Final, cast
+from typing import Final
 
 import grpc
-from google.protobuf.message import DecodeError
 
 from ...hostlib.control.session_api import session_pb2 as pb
 from ...hostlib.control.session_api import session_pb2_grpc
 from ..errors import ControllerError, ControllerStoppingError, InvalidJobError
 from ..jobs.live_job import LiveJob
 from ..jobs.membership import Membership
-from ..jobs.punctual_timer import PunctualTimer
-from ..jobs.worker_lease import Outbox, WorkerLease
+from ..jobs.worker_lease import WorkerLease
+from ..rows.row_streams import RowContext, RowStreams
 from .open_files import check_room
 from .printable import details
-from .request_check import check_request
+from .session_stream import SessionStream
 
 _LOGGER = logging.getLogger(__name__)
-_JOIN_REQUEST_TIMEOUT_S: Final = 5.0
 _LINGER_S: Final = 0.5
 """Time for a worker to close its side after the last message."""
 
@@ -35,14 +33,16 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
+        self._row_streams = RowStreams(membership)
 
     async def Join(  # noqa: N802
         self, request_iterator: object, context: JoinContext
     ) -> None:
         """Serve one worker from its JoinRequest to the end of the stream."""
+        stream = SessionStream(context, pb.WorkerMessage)
         try:
             self._membership.check_open()
-            join_request = await self._read_join_request(context)
+            join_request = (await stream.first("join_request", "JoinRequest")).join_request
             if not join_request.HasField("resume"):
                 check_room()
             live, lease, outbox = await self._membership.enter(join_request)
@@ -50,9 +50,18 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
             if not isinstance(exc, ControllerStoppingError):
                 _LOGGER.info("worker refused: %s", exc)
             await context.abort(exc.status, details(exc))
-        reader = asyncio.create_task(self._read(live, lease, outbox, context))
+        reader = asyncio.create_task(
+            stream.read(
+                outbox,
+                lambda message: self._has_left(live, lease, message),
+                is_current=lambda: live.is_current(lease),
+                job=live.name,
+                caller=f"worker {lease.worker_id}",
+                remedy="resume, or join again",
+            )
+        )
         try:
-            await self._write(outbox, context)
+            await stream.write(outbox)
             # If the stream ends while the worker writes, messages may be lost that it has not read.
             await asyncio.wait((reader,), timeout=_LINGER_S)
         finally:
@@ -61,73 +70,15 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
 
-    async def _read_join_request(self, context: JoinContext) -> pb.JoinRequest:
-        try:
-            async with asyncio.timeout(None) as limit:
-                timer = PunctualTimer(_JOIN_REQUEST_TIMEOUT_S, lambda: limit.reschedule(0.0))
-                try:
-                    message = await self._message(context)
-                finally:
-                    timer.cancel()
-        except TimeoutError as exc:
-            raise InvalidJobError(
-                f"no JoinRequest within {_JOIN_REQUEST_TIMEOUT_S:g} s; send it first on the stream"
-            ) from exc
-        if message is None or message.WhichOneof("message") != "join_request":
-            raise InvalidJobError("the first message of a stream must be JoinRequest")
-        check_request(message)
-        return message.join_request
-
-    async def _write(self, outbox: Outbox, context: JoinContext) -> None:
-        while (message := await outbox.get()) is not None:
-            if isinstance(message, ControllerError):
-                await context.abort(message.status, details(message))
-            await cast("Any", context).write(message)
-
-    async def _read(
-        self, live: LiveJob, lease: WorkerLease, outbox: Outbox, context: JoinContext
+    async def ServeRows(  # noqa: N802
+        self, request_iterator: object, context: RowContext
     ) -> None:
-        """Handle messages until the worker leaves, disconnects or sends an invalid one."""
-        while True:
-            try:
-                message = await self._message(context)
-                if message is None:
-                    outbox.put_nowait(None)
-                    return
-                if not live.is_current(lease):
-                    continue
-                check_request(message)
-                self._membership.heard(lease)
-                if self._has_left(live, lease, message):
-                    return
-            except ControllerError as exc:
-                _LOGGER.info(
-                    "job %s: worker %d is disconnected: %s", live.name, lease.worker_id, exc
-                )
-                outbox.put_nowait(exc)
-                return
-            except grpc.aio.BaseError:  # the stream is over
-                outbox.put_nowait(None)
-                return
-            except Exception:
-                # Nothing reads the stream any more: its worker would be lost for silence.
-                _LOGGER.exception("job %s: worker %d is disconnected", live.name, lease.worker_id)
-                outbox.put_nowait(_failure(live, lease))
-                return
-
-    async def _message(self, context: JoinContext) -> pb.WorkerMessage | None:
-        """Return the next message, None at the end of the worker's side."""
-        try:
-            message = cast("object", await cast("Any", context).read())
-        except DecodeError as exc:
-            raise InvalidJobError(
-                "a message is not a WorkerMessage of the session API; install the same release on "
-                f"worker and controller ({exc})"
-            ) from exc
-        return message if isinstance(message, pb.WorkerMessage) else None
+        """Serve one row server from its attachment to the end of the stream."""
+        await self._row_streams.serve(context)
 
     def _has_left(self, live: LiveJob, lease: WorkerLease, message: pb.WorkerMessage) -> bool:
         """Handle one message; return whether it was the worker's last."""
+        self._membership.heard(lease)
         match message.WhichOneof("message"):
             case "heartbeat":
                 pass
@@ -145,10 +96,3 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
             case other:
                 raise InvalidJobError(f"unexpected message {other!r} in a session")
         return False
-
-
-def _failure(live: LiveJob, lease: WorkerLease) -> ControllerError:
-    return ControllerError(
-        f"job {live.name!r}: the controller failed at a message of worker {lease.worker_id}, see "
-        "its log; resume, or join again"
-    )

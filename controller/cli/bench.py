@@ -25,6 +25,7 @@ _SCRIPTS: Final = {
     "schemes": "schemes/schemes.py",
     "overlap": "overlap/overlap.py",
     "training": "training/training.py",
+    "hot": "hot_rows/evaluation.py",
 }
 _DEFAULT: Final = "allreduce"
 
@@ -36,8 +37,8 @@ _DEFAULT: Final = "allreduce"
 def bench(arguments: tuple[str, ...]) -> int:
     """Run a benchmark: allreduce against torch's Gloo ring (default) or another.
 
-    Others are host, trees, contention, planning, installation, schemes, overlap, training. All
-    further options go to the script.
+    Others are host, trees, contention, planning, installation, schemes, overlap, training, hot.
+    All further options go to the script.
     """
     name, options = _DEFAULT, arguments
     if arguments in (("--help",), ("-h",)):

@@ -71,7 +71,7 @@ def list_jobs(include_ended: bool, client: OperatorClient, is_json: bool) -> Non
 @controller_option
 @json_option
 def show_job(name: str, client: OperatorClient, is_json: bool) -> None:
-    """Show views, workers, slots and counters per outcome and switch of the newest job NAME.
+    """Show views, workers, slots, row servers and counters of the newest job NAME.
 
     A view consists of the job's members, its trees and their slots, under one generation. Counters
     cover all views together. Refused packets have outcomes of their own, such as foreign_worker,
@@ -104,6 +104,14 @@ def show_job(name: str, client: OperatorClient, is_json: bool) -> None:
             for w in message.workers
         ],
     )
+    current = [view for view in message.views if view.generation == message.generation]
+    row_servers = [server for view in current for server in view.row_servers]
+    if row_servers:
+        print_table(
+            "Row servers",
+            ("server", "state", "address", "udp port", "switch", "port", "rows", "note"),
+            [_row_server(server) for server in row_servers],
+        )
     if message.counts_error:
         click.echo(f"counters are missing: {message.counts_error}")
     if message.counts:
@@ -178,6 +186,20 @@ def _view_rows(view: pb.JobView) -> list[tuple[object, ...]]:
         )
         rows.append((*about, tree.tree_id, slots, view.reason))
     return rows or [(*about, "", "", view.reason)]
+
+
+def _row_server(server: pb.JobRowServer) -> tuple[object, ...]:
+    rows = f"{server.first_row}..{server.first_row + server.num_rows - 1}"
+    return (
+        server.server_id,
+        server.state,
+        server.address,
+        server.udp_port,
+        server.switch,
+        server.port,
+        rows if server.num_rows else "none",
+        server.reason,
+    )
 
 
 def _ranges(worker_ids: Iterable[int]) -> str:

@@ -76,10 +76,11 @@ def show_switch(name: str, client: OperatorClient, is_json: bool) -> None:
     if message.leases:
         print_table(
             "Slots in use",
-            ("slots", "job", "generation", "view", "tree", "parent", "weight"),
+            ("slots", "hot rows", "job", "generation", "view", "tree", "parent", "weight"),
             [
                 (
-                    f"{lease.slot_base}..{lease.slot_base + lease.slot_count - 1}",
+                    _range(lease.slot_base, lease.slot_count),
+                    _range(lease.row_base, lease.row_slots),
                     lease.job,
                     lease.generation,
                     lease.state,
@@ -116,6 +117,10 @@ def show_switch(name: str, client: OperatorClient, is_json: bool) -> None:
             ],
         )
         _print_losses(message)
+
+
+def _range(first: int, count: int) -> str:
+    return f"{first}..{first + count - 1}" if count else ""
 
 
 def _print_losses(message: pb.Switch) -> None:

@@ -38,7 +38,8 @@ from .view_record import dump_view, load_view
 
 GENERATION_EPOCH_S: Final = 1767225600
 """2026-01-01 00:00:00 UTC; keeps generations ahead of those of a lost database."""
-MAX_TREE_ID: Final = 65535
+MAX_TREE_ID: Final = 32767
+"""Trees and hot rows have multicast groups of these ids; BMv2 uses those above for clones."""
 KEPT_JOBS: Final = 1000
 """Number of ended jobs that are kept; older ones are forgotten."""
 KEPT_VIEWS: Final = 8
@@ -94,7 +95,10 @@ class Database:
         return generation
 
     def allocate_tree_id(self, used: Collection[TreeId]) -> TreeId:
-        """Return the tree id after the last one given that is not in `used` (1..65535, cyclic)."""
+        """Return the id after the last one given that is not in `used` (1..32767, cyclic).
+
+        The ids name trees and, on each switch, multicast groups.
+        """
         with self._store.change() as connection:
             tree_id = _meta(connection, "tree_id")
             for _ in range(MAX_TREE_ID):

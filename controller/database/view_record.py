@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from ...hostlib.straggler import StragglerPolicy
 from ..jobs.job import (
     Child,
     Parent,
+    RowServer,
     Tree,
     TreeNode,
     View,
@@ -37,6 +39,7 @@ def load_view(text: str) -> View:
         straggler=StragglerPolicy(**raw["straggler"]),
         state=ViewState(raw["state"]),
         reason=raw["reason"],
+        unplaced_servers=_row_servers(raw.get("unplaced_servers", ())),
     )
 
 
@@ -50,11 +53,21 @@ def _tree(raw: dict[str, Any]) -> Tree:
         TreeNode(
             switch=node["switch"],
             slot_base=node["slot_base"],
+            row_base=node.get("row_base", 0),
             children=tuple(Child(**child) for child in node["children"]),
             parent=Parent(**node["parent"]) if node["parent"] else None,
         )
         for node in raw["nodes"]
     )
     return Tree(
-        tree_id=raw["tree_id"], slot_count=raw["slot_count"], share=raw["share"], nodes=nodes
+        tree_id=raw["tree_id"],
+        slot_count=raw["slot_count"],
+        share=raw["share"],
+        nodes=nodes,
+        row_servers=_row_servers(raw.get("row_servers", ())),
     )
+
+
+def _row_servers(raw: Iterable[dict[str, Any]]) -> tuple[RowServer, ...]:
+    """Return row servers; views that earlier releases stored have none."""
+    return tuple(RowServer(**server) for server in raw)

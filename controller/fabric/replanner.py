@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from ..errors import NoTreeError
-from ..jobs.job import JobNumber, View
+from ..jobs.job import JobNumber, View, wanted_roots
 from ..views.view_trees import planned_trees
 from .fabric import Fabric
 from .fabric_state import FabricState
@@ -84,7 +84,8 @@ class Replanner:
     def plan(self, view: View, traffic: Traffic) -> TreePlan:
         """Return the best trees for a view's members now; NoTreeError."""
         fabric = self._state.fabric_for(view.job_number).without(switches=self._away())
-        return plan_trees(fabric, view.members, traffic, tie_break=view.job_number)
+        roots = wanted_roots(view.row_servers)
+        return plan_trees(fabric, view.members, traffic, tie_break=view.job_number, roots=roots)
 
     def predict(self, view: View, traffic: Traffic) -> PredictedCost:
         """Return what the view's own trees cost now."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where a worker is attached: its JoinRequest checked against the configured switches and hosts."""
+"""Where workers and row servers are attached: what they say against the configuration."""
 
 from __future__ import annotations
 
@@ -16,15 +16,26 @@ from ..config import (
     check_port,
 )
 from ..errors import ConfigError, InvalidJobError
-from .job import Worker
+from .job import RowServer, Worker
 
 _PORT_NAME = re.compile(r"(?P<switch>.+)-eth(?P<port>[0-9]{1,3})")
 
+Applicant = pb.JoinRequest | pb.AttachRowServer
+"""Who asks to be let in; both say alike where they are attached."""
 
-def attached_switch(join_request: pb.JoinRequest, switches: Sequence[SwitchConfig]) -> SwitchConfig:
-    """Return the worker's switch: the one it names, that has its host, or the only one."""
-    name = join_request.switch_name
-    port_name = _PORT_NAME.fullmatch(join_request.ingress_port_name)
+
+def applicant_name(request: Applicant) -> str:
+    """Return what errors call the sender of a request."""
+    if isinstance(request, pb.JoinRequest):
+        return f"worker {request.worker_id}"
+    return f"row server {request.server_id}"
+
+
+def attached_switch(request: Applicant, switches: Sequence[SwitchConfig]) -> SwitchConfig:
+    """Return the applicant's switch: the one it names, that has its host, or the only one."""
+    where = applicant_name(request)
+    name = request.switch_name
+    port_name = _PORT_NAME.fullmatch(request.ingress_port_name)
     if not name and port_name:
         name = port_name["switch"]
     if name:
@@ -32,40 +43,21 @@ def attached_switch(join_request: pb.JoinRequest, switches: Sequence[SwitchConfi
             if switch.name == name:
                 return switch
         known = ", ".join(switch.name for switch in switches)
-        raise InvalidJobError(
-            f"worker {join_request.worker_id}: no switch {name!r}; there is {known}"
-        )
+        raise InvalidJobError(f"{where}: no switch {name!r}; there is {known}")
     for switch in switches:
-        if switch.host_at(join_request.address) is not None:
+        if switch.host_at(request.address) is not None:
             return switch
     if len(switches) == 1:
         return switches[0]
     raise InvalidJobError(
-        f"worker {join_request.worker_id} at {join_request.address} is not a configured host; "
-        f"name its switch ({', '.join(switch.name for switch in switches)})"
+        f"{where} at {request.address} is not a configured host; name its switch "
+        f"({', '.join(switch.name for switch in switches)})"
     )
 
 
 def attached_worker(join_request: pb.JoinRequest, switch: SwitchConfig) -> Worker:
     """Return the worker with its port and addresses; what the configuration knows must agree."""
-    where = f"worker {join_request.worker_id}"
-    host = switch.host_at(join_request.address)
-    port, mac = _port(join_request, where), join_request.mac.lower()
-    if host is not None:
-        port, mac = _agreed(host, port, mac, where)
-    if port is None:
-        raise InvalidJobError(
-            f"{where} at {join_request.address} is not a configured host of {switch.name}; correct "
-            "the address, or give the switch port that it is attached to and its mac"
-        )
-    try:
-        check_address(f"{where}: address", join_request.address)
-        check_mac(f"{where}: mac", mac)
-        check_port(f"{where}: port", port)
-    except ConfigError as exc:
-        raise InvalidJobError(str(exc)) from exc
-    if not 1 <= join_request.udp_port <= 65535:
-        raise InvalidJobError(f"{where}: UDP port {join_request.udp_port} is not in 1..65535")
+    port, mac = _port_and_mac(join_request, switch)
     return Worker(
         worker_id=join_request.worker_id,
         address=join_request.address,
@@ -78,16 +70,52 @@ def attached_worker(join_request: pb.JoinRequest, switch: SwitchConfig) -> Worke
     )
 
 
-def _port(join_request: pb.JoinRequest, where: str) -> int | None:
-    if join_request.WhichOneof("ingress") == "ingress_port":
-        return join_request.ingress_port
-    if not join_request.ingress_port_name:
+def attached_row_server(request: pb.AttachRowServer, switch: SwitchConfig) -> RowServer:
+    """Return the row server with its port and addresses, without rows."""
+    port, mac = _port_and_mac(request, switch)
+    return RowServer(
+        server_id=request.server_id,
+        identity=request.identity.hex(),
+        address=request.address,
+        mac=mac,
+        udp_port=request.udp_port,
+        port=port,
+        switch=switch.name,
+        rows_wanted=request.rows_wanted,
+    )
+
+
+def _port_and_mac(request: Applicant, switch: SwitchConfig) -> tuple[int, str]:
+    where = applicant_name(request)
+    host = switch.host_at(request.address)
+    port, mac = _port(request, where), request.mac.lower()
+    if host is not None:
+        port, mac = _agreed(host, port, mac, where)
+    if port is None:
+        raise InvalidJobError(
+            f"{where} at {request.address} is not a configured host of {switch.name}; correct "
+            "the address, or give the switch port that it is attached to and its mac"
+        )
+    try:
+        check_address(f"{where}: address", request.address)
+        check_mac(f"{where}: mac", mac)
+        check_port(f"{where}: port", port)
+    except ConfigError as exc:
+        raise InvalidJobError(str(exc)) from exc
+    if not 1 <= request.udp_port <= 65535:
+        raise InvalidJobError(f"{where}: UDP port {request.udp_port} is not in 1..65535")
+    return port, mac
+
+
+def _port(request: Applicant, where: str) -> int | None:
+    if request.WhichOneof("ingress") == "ingress_port":
+        return request.ingress_port
+    if not request.ingress_port_name:
         return None
-    match = _PORT_NAME.fullmatch(join_request.ingress_port_name)
+    match = _PORT_NAME.fullmatch(request.ingress_port_name)
     if match is None:
         raise InvalidJobError(
-            f"{where}: port name {join_request.ingress_port_name!r} is not SWITCH-ethN, such as "
-            "s1-eth1"
+            f"{where}: port name {request.ingress_port_name!r} is not SWITCH-ethN, such as s1-eth1"
         )
     return int(match["port"])
 

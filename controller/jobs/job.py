@@ -10,21 +10,28 @@ runs between the hosts.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
+from ...hostlib.slots.wire import MAX_WORKERS
 from ...hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 
 JobNumber = int
 """Names a job for good; from 1, strictly increasing."""
 TreeId = int
-"""1..65535: `job_id` in headers and tables; also the tree's multicast group on each switch."""
+"""1..32767: `job_id` in headers and tables; also the tree's multicast group on each switch."""
 Generation = int
 """32 bit, strictly increasing over all views of a controller."""
 WorkerId = int
 """From 0; the job's, for its life."""
 ChildId = int
-"""0..31: `worker_id` in headers that reach a switch; each switch counts for itself."""
+"""0..31: `worker_id` in headers that reach a switch; each switch counts for itself.
+
+Row servers have 32 + their server id.
+"""
+ServerId = int
+"""0..31: a row server in its job."""
 
 
 class JobState(enum.StrEnum):
@@ -84,6 +91,49 @@ class Worker:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RowServer:
+    """A parameter server with hot rows: where it is attached, and its rows in a tree."""
+
+    server_id: ServerId
+    identity: str
+    """Tells one server from another in this place; hexadecimal."""
+    address: str
+    mac: str
+    udp_port: int
+    """Where sums and receipts go."""
+    port: int
+    """P4 port number of the switch."""
+    switch: str
+    rows_wanted: int
+    first_row: int = 0
+    num_rows: int = 0
+    """0: no place in the view."""
+    sums_group_id: int = 0
+    """Multicast group at the root that carries sums to the server."""
+    copies_group_id: int = 0
+    """Multicast group on each switch that carries stored values on: to the server from the root,
+    and to the switches below."""
+    reason: str = ""
+    """Why it has no place, or fewer rows than it wants."""
+
+    @property
+    def child_id(self) -> ChildId:
+        """The `worker_id` of its packets."""
+        return MAX_WORKERS + self.server_id
+
+    @property
+    def without_rows(self) -> RowServer:
+        """What it told when it attached: all but its rows."""
+        return replace(self, first_row=0, num_rows=0, sums_group_id=0, copies_group_id=0, reason="")
+
+
+def wanted_roots(servers: Iterable[RowServer]) -> list[str]:
+    """Return the switches of row servers, those with the most servers first."""
+    counts = Counter(server.switch for server in servers)
+    return sorted(counts, key=lambda switch: (-counts[switch], switch))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Child:
     """What a switch must know of one of its children in a tree: a worker or a switch below."""
 
@@ -122,6 +172,8 @@ class TreeNode:
 
     switch: str
     slot_base: int = 0
+    row_base: int = 0
+    """First slot of the tree's hot rows."""
     children: tuple[Child, ...]
     """By child id."""
     parent: Parent | None = None
@@ -138,6 +190,16 @@ class TreeNode:
         return sum(child.num_workers for child in self.children)
 
 
+def slots_of_rows(num_rows: int) -> int:
+    """Return how many slots rows take: one for each row's pushes, half a one for its values."""
+    return num_rows + (num_rows + 1) // 2
+
+
+def rows_in(num_slots: int) -> int:
+    """Return the most hot rows that fit into so many slots."""
+    return 2 * num_slots // 3
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tree:
     """One aggregation tree of a view: the same number of slots on each of its switches."""
@@ -149,6 +211,23 @@ class Tree:
     """Of the view's slots."""
     nodes: tuple[TreeNode, ...]
     """Root first."""
+    row_servers: tuple[RowServer, ...] = ()
+    """Servers at the root that have hot rows in this tree, by first row."""
+
+    @property
+    def root(self) -> TreeNode:
+        """The node without a parent."""
+        return self.nodes[0]
+
+    @property
+    def num_rows(self) -> int:
+        """Hot rows of all servers."""
+        return sum(server.num_rows for server in self.row_servers)
+
+    @property
+    def row_slots(self) -> int:
+        """Slots of each switch that the hot rows take, beside `slot_count`."""
+        return slots_of_rows(self.num_rows)
 
     def node(self, switch: str) -> TreeNode | None:
         """Return the tree's node at a switch."""
@@ -183,6 +262,21 @@ class View:
     state: ViewState = ViewState.PLANNED
     reason: str = ""
     """Why it runs between the hosts, or has fewer slots than it asked for."""
+    unplaced_servers: tuple[RowServer, ...] = ()
+    """Row servers that have no rows in this view, each with the reason."""
+
+    @property
+    def row_servers(self) -> tuple[RowServer, ...]:
+        """All row servers that were attached when the view was planned, by id."""
+        placed = (server for tree in self.trees for server in tree.row_servers)
+        return tuple(sorted((*placed, *self.unplaced_servers), key=lambda server: server.server_id))
+
+    def tree_of(self, server_id: ServerId) -> Tree | None:
+        """Return the tree that holds a server's rows, None without a place."""
+        for tree in self.trees:
+            if any(server.server_id == server_id for server in tree.row_servers):
+                return tree
+        return None
 
     @property
     def num_workers(self) -> int:
@@ -210,8 +304,8 @@ class View:
         return tuple(dict.fromkeys(node.switch for tree in self.trees for node in tree.nodes))
 
     def slots_on(self, switch: str) -> int:
-        """Return the slots that the view holds on a switch."""
-        return sum(placement.tree.slot_count for placement in self.placements(switch))
+        """Return the slots that the view holds on a switch, those of hot rows too."""
+        return sum(p.tree.slot_count + p.tree.row_slots for p in self.placements(switch))
 
     def placements(self, switch: str) -> Iterator[Placement]:
         """Yield what of this view lies on a switch."""

@@ -12,12 +12,14 @@ from typing import Final
 from ...hostlib.control.session_api import session_pb2 as pb
 from ..database.database import Database
 from ..errors import ControllerError, WorkersMissingError
+from ..rows.row_lease import RowLease
+from ..rows.row_servers import RowServers
 from ..switches.switch_session import SwitchSession
 from ..views.join_reply import commit, join_reply
 from ..views.view_change import Change, Limits
 from ..views.view_changes import JobChanges
 from ..views.views import Views
-from .job import Generation, View, WorkerState
+from .job import Generation, RowServer, View, WorkerState
 from .live_job import LiveJob
 from .worker_lease import WorkerLease
 
@@ -35,10 +37,12 @@ class JobManager:
         links: Mapping[str, SwitchSession],
         views: Views,
         limits: Limits,
+        row_servers: RowServers,
     ) -> None:
         self._database = database
         self._links = links
         self._views = views
+        self._row_servers = row_servers
         self._live: dict[str, LiveJob] = {}
         self._limits = limits
         self._tasks: set[asyncio.Task[None]] = set()
@@ -109,7 +113,7 @@ class JobManager:
             self.end(live, f"worker {live.missing} left before the job ran")
             return
         try:
-            view = self._views.plan(live.job, live.workers)
+            view = self._views.plan(live.job, live.workers, row_servers=self.row_servers_of(live))
             digests = {worker_id: lease.digest for worker_id, lease in live.leases.items()}
             self._database.start_job(live.job_number, digests)
             view = await self._views.install(view)
@@ -121,6 +125,7 @@ class JobManager:
         live.use_first(view)
         self.run(live)
         self.admit(live, list(live.leases.values()), 0)
+        self._tell_row_servers(live)
         _LOGGER.info("job %s runs with %d workers", live.name, view.num_workers)
         self.rebalance()
 
@@ -180,14 +185,42 @@ class JobManager:
             # A stream that ends with a status may be taken up again: members hear it in words.
             lease.send(_ended(reason) if lease.has_view or error is None else error)
             lease.close()
+        self._row_servers.job_ended(live.name, reason)
         _LOGGER.info("job %s ended: %s", live.name, reason)
         changes = self._changes.pop(live, None)
         self.spawn(self._tear_down(live, reason, changes[1] if changes else None))
 
     def announce(self, live: LiveJob, change: Change) -> None:
-        """Tell the workers what was committed."""
+        """Tell the workers and the row servers what was committed."""
         for worker_id in change.asked:
             self.send_commit(live, change, live.leases[worker_id])
+        self._tell_row_servers(live)
+
+    def row_servers_of(self, live: LiveJob) -> tuple[RowServer, ...]:
+        """Return the row servers that the job's next view is planned for."""
+        return self._row_servers.of_job(live.name)
+
+    def greet(self, lease: RowLease) -> None:
+        """Tell a row server that has attached of the view that its job uses."""
+        live = self._live.get(lease.job_name)
+        view = live.view if live is not None else None
+        self._row_servers.show(lease, view)
+        if live is not None and view is not None and not lease.is_known:
+            self._ask_for_rows(live, lease.server)
+
+    def _tell_row_servers(self, live: LiveJob) -> None:
+        assert live.view is not None, "a job that runs has a view"
+        for server in self._row_servers.tell(live.name, live.view):
+            self._ask_for_rows(live, server)
+
+    def _ask_for_rows(self, live: LiveJob, server: RowServer) -> None:
+        """Have a view that is planned for a row server, too, unless it is on its way."""
+        if live.change is not None and any(
+            planned.without_rows == server for planned in live.change.view.row_servers
+        ):
+            return
+        reason = f"row server {server.server_id} is attached"
+        self.change_request(live, reason, is_replan=True)
 
     def send_commit(self, live: LiveJob, change: Change, lease: WorkerLease) -> None:
         """Tell a worker of a committed change."""

@@ -22,6 +22,9 @@ from ..errors import (
     WorkerSilentError,
     WorkerTakenError,
 )
+from ..rows.row_lease import RowLease, RowOutbox
+from ..rows.row_servers import RowServers
+from ..rows.row_sets import RowSets
 from ..switches.switch_session import SwitchSession
 from ..views.join_reply import check_compatible
 from ..views.view_change import Limits
@@ -58,12 +61,16 @@ class Membership:
         database: Database,
         links: Mapping[str, SwitchSession],
         views: Views,
+        row_sets: RowSets,
     ) -> None:
         self._config = config
         self._database = database
         self._links = links
         self._views = views
-        self._manager = JobManager(database, links, views, Limits(no_route_s=config.no_route_s))
+        self._row_servers = RowServers(config, links, row_sets)
+        self._manager = JobManager(
+            database, links, views, Limits(no_route_s=config.no_route_s), self._row_servers
+        )
         self._restored_s = float("-inf")
         self._is_closing = False
         self._turn = asyncio.Lock()  # whose worker joins next
@@ -88,6 +95,8 @@ class Membership:
                 lease.renew(self._config.resume_grace_s)
             self._manager.add(live)
             self._manager.run(live)
+            if live.view is not None:
+                self._row_servers.expect(job.name, live.view)
             if change_request.reasons:
                 self._manager.change_request(
                     live, change_request.reason, is_abort=change_request.is_abort
@@ -95,7 +104,8 @@ class Membership:
             _LOGGER.info("job %s goes on (generation %d)", job.name, job.generation)
 
     def note_listening(self) -> None:
-        """Count from now the time that workers of restored jobs need to come back."""
+        """Count from now the time that members of restored jobs need to come back."""
+        self._row_servers.note_listening()
         self._restored_s = asyncio.get_running_loop().time()
 
     def live_job(self, name: str) -> LiveJob | None:
@@ -120,6 +130,18 @@ class Membership:
                 return self._join(live, join_request, worker)
             self._manager.end(live, f"worker {worker.worker_id} was started again")
         return self._wait(join_request, worker)
+
+    def attach_row_server(self, request: pb.AttachRowServer) -> tuple[RowLease, RowOutbox]:
+        """Take in a row server; JobError if it is refused."""
+        self.check_open()
+        lease, outbox = self._row_servers.attach(request)
+        self._manager.greet(lease)
+        return lease, outbox
+
+    @property
+    def row_servers(self) -> RowServers:
+        """The row servers of all jobs."""
+        return self._row_servers
 
     def check_open(self) -> None:
         """Raise ControllerStoppingError unless workers may still come."""
@@ -253,6 +275,7 @@ class Membership:
         self._is_closing = True
         await self._manager.settled()
         await self._manager.close()
+        await self._row_servers.close(_stopping())
         for live in self._manager.live_jobs:
             live.release_timers()
             live.send(_stopping())
@@ -399,6 +422,7 @@ class Membership:
         for live in self._manager.live_jobs:
             if live.retreat.end(switch) and live.stalls.is_lasting(now_s):
                 self._manager.change_request(live, f"switch {switch} is there again", is_abort=True)
+        self._row_servers.switch_ready()
         self._manager.rebalance()
 
     def _switch_lost_state(self, switch: str, views: list[View]) -> None:

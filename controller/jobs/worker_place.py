@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a worker can be where it says: addresses and ports against the configured fabric."""
+"""Whether a worker or row server can be where it says: against the configured fabric."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...hostlib.slots import wire
 from ..api.printable import quoted
 from ..config import ControllerConfig
 from ..errors import InvalidJobError
-from .job import Worker
+from .job import RowServer, Worker
 
 _HOST_NAME: Final = re.compile(r"(?=.{1,253}$)([A-Za-z0-9_-]{1,63}\.)*[A-Za-z_][A-Za-z0-9_-]{0,62}")
 _NOBODYS_MAC: Final = "00:00:00:00:00:00"
@@ -22,21 +22,30 @@ _NOBODYS_MAC: Final = "00:00:00:00:00:00"
 def check_place(worker: Worker, config: ControllerConfig) -> None:
     """Raise InvalidJobError unless a host can have the worker's addresses and ports."""
     where = f"worker {worker.worker_id}"
-    is_listed = any(s.host_at(worker.address) is not None for s in config.switches)
-    address = ipaddress.ip_address(worker.address)
+    _check_station(where, worker, config)
+    _check_peer_address(where, worker, config)
+
+
+def check_row_server(server: RowServer, config: ControllerConfig) -> None:
+    """Raise InvalidJobError unless a host can have the row server's addresses and ports."""
+    _check_station(f"row server {server.server_id}", server, config)
+
+
+def _check_station(where: str, station: Worker | RowServer, config: ControllerConfig) -> None:
+    is_listed = any(s.host_at(station.address) is not None for s in config.switches)
+    address = ipaddress.ip_address(station.address)
     _check_unicast(f"{where}: address", address, config)
     if address.is_loopback and not is_listed:
         raise InvalidJobError(
             f"{where}: address {address} is loopback, which no switch reaches; give the address of "
             "the interface towards the switch, or list the host in the controller's configuration"
         )
-    _check_mac(where, worker, config)
-    if worker.udp_port == wire.UDP_PORT:
+    _check_mac(where, station, config)
+    if station.udp_port == wire.UDP_PORT:
         raise InvalidJobError(
             f"{where}: UDP port {wire.UDP_PORT} is the switches' own; take any other"
         )
-    _check_attachment(where, worker, config)
-    _check_peer_address(where, worker, config)
+    _check_attachment(where, station, config)
 
 
 def check_peers(worker: Worker, others: Iterable[Worker]) -> None:
@@ -72,34 +81,34 @@ def _check_unicast(
             )
 
 
-def _check_mac(where: str, worker: Worker, config: ControllerConfig) -> None:
-    is_group = int(worker.mac[:2], 16) & 1
-    if is_group or worker.mac == _NOBODYS_MAC:
-        raise InvalidJobError(f"{where}: mac {worker.mac} is no address of a host")
+def _check_mac(where: str, station: Worker | RowServer, config: ControllerConfig) -> None:
+    is_group = int(station.mac[:2], 16) & 1
+    if is_group or station.mac == _NOBODYS_MAC:
+        raise InvalidJobError(f"{where}: mac {station.mac} is no address of a host")
     for switch in config.switches:
-        if worker.mac == switch.service_mac:
-            raise InvalidJobError(f"{where}: mac {worker.mac} is that of switch {switch.name}")
+        if station.mac == switch.service_mac:
+            raise InvalidJobError(f"{where}: mac {station.mac} is that of switch {switch.name}")
 
 
-def _check_attachment(where: str, worker: Worker, config: ControllerConfig) -> None:
+def _check_attachment(where: str, station: Worker | RowServer, config: ControllerConfig) -> None:
     """Compare with what the configuration knows of the port and of the address."""
     for link in config.links:
-        if (worker.switch, worker.port) in link.ends:
+        if (station.switch, station.port) in link.ends:
             raise InvalidJobError(
-                f"{where}: port {worker.port} of {worker.switch} is link {link.name}, no host's"
+                f"{where}: port {station.port} of {station.switch} is link {link.name}, no host's"
             )
     for switch in config.switches:
-        host = switch.host_at(worker.address)
-        if host is not None and switch.name != worker.switch and config.links:
+        host = switch.host_at(station.address)
+        if host is not None and switch.name != station.switch and config.links:
             raise InvalidJobError(
-                f"{where}: {worker.address} is {host.name} at switch {switch.name}, not at "
-                f"{worker.switch}"
+                f"{where}: {station.address} is {host.name} at switch {switch.name}, not at "
+                f"{station.switch}"
             )
-        for other in switch.hosts if switch.name == worker.switch else ():
-            if other.port == worker.port and other.mac != worker.mac:
+        for other in switch.hosts if switch.name == station.switch else ():
+            if other.port == station.port and other.mac != station.mac:
                 raise InvalidJobError(
-                    f"{where}: port {worker.port} of {switch.name} is that of {other.name} "
-                    f"({other.address}), not of {worker.address}"
+                    f"{where}: port {station.port} of {switch.name} is that of {other.name} "
+                    f"({other.address}), not of {station.address}"
                 )
 
 

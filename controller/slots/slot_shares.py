@@ -1,9 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many slots each job should hold by its weight, and which jobs should change their views."""
+"""How many slots each job should hold by its weight, and which jobs should change their views.
+
+Hot rows take what the jobs leave, and give it back when jobs need it.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -55,6 +59,31 @@ class SlotShares:
         most = self._memory.most_slots(shape, target + leave)
         slots = min(target, max(most - leave, min(most, fewest)))
         return slots if slots >= fewest else 0
+
+    def room_for_rows(self, job: Job, trees: Shape) -> dict[str, int]:
+        """Return how many slots of each switch hot rows may take beside these slots of a job.
+
+        What other jobs hold or should hold stays theirs, and some stays free for new views.
+        """
+        needed = _slots_on(trees)
+        rows: dict[str, int] = {}
+        everyone = self._shapes | self._off_switch
+        for other in self._jobs:
+            if other.job_number == job.job_number:
+                continue
+            shape = everyone.get(other.job_number, ())
+            target = other.slots_wanted or self._shares.get(other.job_number, 0)
+            held, wanted = _slots_on(shape), _usage(shape)
+            for switch, slots in _rows_on(shape).items():
+                rows[switch] = rows.get(switch, 0) + slots
+            for switch, part in wanted.items():
+                more = max(held[switch], math.ceil(part * target))
+                needed[switch] = needed.get(switch, 0) + more
+        most = self._memory.num_slots
+        return {
+            switch: most - rows.get(switch, 0) - slots - min(slots, most // _HEADROOM)
+            for switch, slots in needed.items()
+        }
 
     def _largest_shrinking(self, job: Job, shape: Shape, targets: Mapping[JobNumber, int]) -> int:
         """Return the most slots that another job on the same switches will hold once it has shrunk.
@@ -146,18 +175,31 @@ class SlotShares:
         if not held:
             shape = self._off_switch.get(job.job_number)
             return self.slots_now(job, shape) if shape else 0
+        if self._has_too_many_rows(job):
+            return -1
         if job.slots_wanted:
             return 0
         now = self.slots_now(job, self._shapes[job.job_number])
         target = self._shares[job.job_number]
         if held > target:
-            is_worth_it = (
-                self._off_switch
-                or held - target >= target // _LEAST_CHANGE
-                or any(self._is_short(other, job) for other in self._jobs)
-            )
+            is_worth_it = held - target >= target // _LEAST_CHANGE or self._is_needed(job)
             return target - held if now and is_worth_it else 0
         return now - held if now - held > held // _LEAST_CHANGE else 0
+
+    def _has_too_many_rows(self, job: Job) -> bool:
+        """Tell whether a job should give slots of its hot rows to the jobs on the same switches."""
+        shape = self._shapes[job.job_number]
+        room = self.room_for_rows(job, shape)
+        excess = {switch: slots - room[switch] for switch, slots in _rows_on(shape).items()}
+        if all(slots <= 0 for slots in excess.values()):
+            return False
+        rows = _rows_on(shape)
+        is_much = any(slots > rows[switch] // _LEAST_CHANGE for switch, slots in excess.items())
+        return is_much or self._is_needed(job)
+
+    def _is_needed(self, job: Job) -> bool:
+        """Tell whether another job may need what this one has too much."""
+        return bool(self._off_switch) or any(self._is_short(other, job) for other in self._jobs)
 
     def _is_short(self, job: Job, other: Job) -> bool:
         """Tell whether a job has too few slots while another on the same switch may have too many.
@@ -199,6 +241,24 @@ def _usage(shape: Shape) -> dict[str, float]:
         for node in tree.nodes:
             usage[node.switch] = usage.get(node.switch, 0.0) + tree.share
     return usage
+
+
+def _slots_on(shape: Shape) -> dict[str, int]:
+    """Return the slots that trees hold on each switch, without those of hot rows."""
+    slots: dict[str, int] = {}
+    for tree in shape:
+        for node in tree.nodes:
+            slots[node.switch] = slots.get(node.switch, 0) + tree.slot_count
+    return slots
+
+
+def _rows_on(shape: Shape) -> dict[str, int]:
+    """Return the slots of each switch that the hot rows of trees hold."""
+    slots: dict[str, int] = {}
+    for tree in shape:
+        for node in tree.nodes if tree.num_rows else ():
+            slots[node.switch] = slots.get(node.switch, 0) + tree.row_slots
+    return slots
 
 
 def _switches(shape: Shape) -> set[str]:

@@ -12,7 +12,7 @@ from finsy import GRPCStatusCode, P4ClientError, P4MulticastGroupEntry, P4TableE
 
 from ..fabric.routes import Route
 from ..jobs.job import Placement, TreeId
-from ..tables import ipv4_forward, outcome, result_delivery, worker_admission
+from ..tables import hot_row, ipv4_forward, outcome, result_delivery, worker_admission
 from .switch_read import read_entities
 
 _LOGGER = logging.getLogger(__name__)
@@ -22,7 +22,8 @@ OUR_TABLES = (
     *outcome.TABLES,
     *worker_admission.TABLES,
 )
-"""Tables that belong to the controller, in the order of insertion."""
+"""Tables that are reconciled as a whole, in the order of insertion; `hot_row` is not: its entries
+change often, and there are many (`row_reconcile`)."""
 
 Entity = P4TableEntry | P4MulticastGroupEntry
 
@@ -46,6 +47,7 @@ def desired_entities(routes: Iterable[Route], placements: Iterable[Placement]) -
     entities: list[Entity] = [*ipv4_forward.table_entries(routes)]
     for placement in placements:
         entities.append(result_delivery.multicast_group(placement))
+        entities.extend(hot_row.multicast_groups(placement))
         entities.extend(result_delivery.table_entries(placement))
         entities.extend(outcome.table_entries(placement))
         entities.extend(worker_admission.table_entries(placement))

@@ -25,10 +25,12 @@ from ..fabric.fabric import Fabric
 from ..fabric.routes import routes_at
 from ..jobs.job import Placement, TreeId
 from ..tables import outcome
+from ..tables.hot_row import RowPlacement
 from ..tables.outcome import Count, OrdinaryOutcome
 from .packet_io import answer_arp
 from .program import AggregationProgram, describe
 from .reconcile import Changes, Reconciler, desired_entities
+from .row_reconcile import RowReconciler
 from .switch_call import (
     PROGRAM_TIMEOUT_S,
     closing_is_unreachable,
@@ -77,6 +79,7 @@ class SwitchSession:
         *,
         placements: Callable[[], list[Placement]],
         fabric: Callable[[], Fabric] | None = None,
+        rows: Callable[[], list[RowPlacement]] | None = None,
     ) -> None:
         self.config = config
         self.program = program
@@ -90,6 +93,7 @@ class SwitchSession:
         self.on_gone: Callable[[], None] | None = None
         """Called when the switch has been out of reach for `switch_gone_s`."""
         self._placements = placements
+        self._rows = rows or list[RowPlacement]
         alone = Fabric(switches={config.name: config})
         self._fabric = fabric or (lambda: alone)
         self._gone_timer: asyncio.TimerHandle | None = None
@@ -98,6 +102,7 @@ class SwitchSession:
         self._settings = settings
         self._switch: Switch | None = None
         self._reconciler: Reconciler | None = None
+        self._row_reconciler: RowReconciler | None = None
         self._lock = asyncio.Lock()
         self._changed = asyncio.Condition()
 
@@ -156,6 +161,24 @@ class SwitchSession:
         self._report_lost(lost)
         return changes
 
+    async def repair(self) -> Changes:
+        """Apply, and look for hot rows that others have written or deleted."""
+        if self._row_reconciler is not None:
+            self._row_reconciler.forget()
+        return await self.apply()
+
+    async def apply_rows(self) -> None:
+        """Make the switch have the hot rows that servers have set; SwitchError when it cannot."""
+        async with self._lock:
+            await self._apply_rows()
+
+    async def _apply_rows(self) -> None:
+        async with self._calls("an update of hot rows") as (switch, _):
+            if self._row_reconciler is None:
+                self._row_reconciler = RowReconciler(switch)
+            written = await self._row_reconciler.reconcile(self._rows())
+        _LOGGER.debug("switch %s: %d hot rows written", self.config.name, written)
+
     async def _apply(self) -> tuple[Changes, frozenset[TreeId]]:
         """Return what was written, and the trees that should have been there."""
         async with self._lock:
@@ -166,6 +189,7 @@ class SwitchSession:
             async with self._calls("an update") as (_, reconciler):
                 changes = await reconciler.reconcile(desired)
             self._admitted = frozenset(placement.tree.tree_id for placement in placements)
+            await self._apply_rows()
         if changes:
             _LOGGER.info("switch %s: %s", self.config.name, changes)
         return changes, changes.admitted & expected
@@ -198,11 +222,13 @@ class SwitchSession:
             ports.update(child.port for child in placement.node.children)
             if placement.node.parent is not None:
                 ports.add(placement.node.parent.port)
+            else:
+                ports.update(server.port for server in placement.tree.row_servers)
         async with self._calls("a read") as (switch, _):
             return await outcome.read_port_counts(switch, sorted(ports))
 
     def find_mac(self, address: str) -> str | None:
-        """Return the MAC address behind an IPv4 address: the service, hosts, then workers."""
+        """Return the MAC address behind an IPv4 address: the service, hosts, then members."""
         if address == self.config.service_address:
             return self.config.service_mac
         host = self.config.host_at(address)
@@ -210,7 +236,8 @@ class SwitchSession:
             return host.mac
         for placement in self._placements():
             parent = placement.node.parent
-            for neighbour in (*placement.node.children, *([parent] if parent else [])):
+            above = [parent] if parent else placement.tree.row_servers
+            for neighbour in (*placement.node.children, *above):
                 if neighbour.address == address:
                     return neighbour.mac
         return None
@@ -241,7 +268,7 @@ class SwitchSession:
         try:
             await self._serve_connected(switch)
         finally:
-            self._switch = self._reconciler = None
+            self._switch = self._reconciler = self._row_reconciler = None
             await switch.__aexit__(None, None, None)
 
     async def _serve_connected(self, switch: Switch) -> None:
@@ -264,7 +291,7 @@ class SwitchSession:
             self.on_ready()
         self._report_lost(lost)
         arp = asyncio.create_task(self._answer_arp())
-        repair = asyncio.create_task(self._repair())
+        repair = asyncio.create_task(self._keep_repairing())
         backup = switch.ee.event_future(SwitchEvent.BECOME_BACKUP)
         try:
             await asyncio.wait((down, backup, arp, repair), return_when=asyncio.FIRST_COMPLETED)
@@ -281,10 +308,10 @@ class SwitchSession:
         async with self._calls("a packet-out", timeout_s=None) as (switch, _):
             await answer_arp(switch, self.find_mac)
 
-    async def _repair(self) -> None:
+    async def _keep_repairing(self) -> None:
         while True:
             await asyncio.sleep(self._settings.reconcile_interval_s)
-            await self.apply()
+            await self.repair()
 
     async def _check_program(self) -> bool:
         """Return whether the switch runs our program already, False when it may be loaded."""

@@ -17,7 +17,7 @@ PARENT_REPLICA_ID = 0
 
 
 def replica_id(child_id: ChildId) -> int:
-    """Return the instance of a child's multicast replica."""
+    """Return the instance of the multicast replica of a child or a row server."""
     return child_id + 1
 
 
@@ -30,13 +30,18 @@ def multicast_group(placement: Placement) -> P4MulticastGroupEntry:
 
 
 def table_entries(placement: Placement) -> list[P4TableEntry]:
-    """Return the entries that address each replica of a result to its child, and the parent."""
+    """Return the entries that address each replica to its child or row server, and the parent."""
     children, parent = placement.node.children, placement.node.parent
     stations = [
         (replica_id(child.child_id), child.mac, child.address, child.udp_port) for child in children
     ]
     if parent is not None:
         stations.append((PARENT_REPLICA_ID, parent.mac, parent.address, UDP_PORT))
+    else:
+        stations.extend(
+            (replica_id(server.child_id), server.mac, server.address, server.udp_port)
+            for server in placement.tree.row_servers
+        )
     return [
         P4TableEntry(
             "worker_address",

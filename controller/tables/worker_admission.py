@@ -12,7 +12,7 @@ from ..jobs.job import Placement
 
 TREE_TABLE = "job"
 TABLES = ("worker", TREE_TABLE)
-"""In the order of insertion: a tree is admitted after its children."""
+"""In the order of insertion: a tree is admitted after its children and row servers."""
 
 
 def table_entries(placement: Placement) -> list[P4TableEntry]:
@@ -36,6 +36,19 @@ def table_entries(placement: Placement) -> list[P4TableEntry]:
         )
         for child in node.children
     ]
+    entries.extend(
+        P4TableEntry(
+            "worker",
+            match=Match(
+                job_id=tree.tree_id,
+                worker_id=server.child_id,
+                ingress_port=server.port,
+                source_address=int(ipaddress.IPv4Address(server.address)),
+            ),
+            action=Action("admit_server"),
+        )
+        for server in (tree.row_servers if node.parent is None else ())
+    )
     entries.append(
         P4TableEntry(TREE_TABLE, match=Match(job_id=tree.tree_id), action=_admission(placement))
     )

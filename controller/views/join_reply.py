@@ -9,6 +9,7 @@ from typing import Final
 from ...hostlib.control.session_api import session_pb2 as pb
 from ...hostlib.slots import wire
 from ..errors import NoSwitchError, VersionMismatchError
+from ..jobs.attachment import Applicant, applicant_name
 from ..jobs.job import View, Worker, WorkerId
 from ..switches.switch_session import SwitchSession
 
@@ -19,23 +20,28 @@ A quorum is counted at the root. What waits for a late worker below gets there w
 """
 
 
-def check_compatible(join_request: pb.JoinRequest, link: SwitchSession) -> None:
-    """Raise unless the switch is ready and speaks the worker's wire format."""
+def check_compatible(request: Applicant, link: SwitchSession) -> None:
+    """Raise unless the switch is ready and speaks the applicant's wire format."""
     if not link.is_ready:
         raise link.error or NoSwitchError(
             f"switch {link.config.name} is {link.state}; try again in a moment"
         )
+    check_wire(request, link)
+
+
+def check_wire(request: Applicant, link: SwitchSession) -> None:
+    """Raise VersionMismatchError unless the switch's program speaks the applicant's wire format."""
     program = link.program
-    if join_request.wire_version != program.wire_version:
+    if request.wire_version != program.wire_version:
         raise VersionMismatchError(
-            f"worker {join_request.worker_id} speaks wire version {join_request.wire_version}, "
+            f"{applicant_name(request)} speaks wire version {request.wire_version}, "
             f"switch {link.config.name} {program.wire_version}; install the same release on both"
         )
-    if join_request.values_per_packet not in (0, program.values_per_packet):
+    if request.values_per_packet not in (0, program.values_per_packet):
         raise VersionMismatchError(
-            f"worker {join_request.worker_id} sends {join_request.values_per_packet} values per "
-            f"packet, switch {link.config.name} takes {program.values_per_packet}; let the worker "
-            "take any, or start the controller with the other --variant"
+            f"{applicant_name(request)} sends {request.values_per_packet} values per packet, "
+            f"switch {link.config.name} takes {program.values_per_packet}; let it take any, or "
+            "start the controller with the other --variant"
         )
 
 

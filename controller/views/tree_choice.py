@@ -14,7 +14,7 @@ from ..fabric.reachability import SlotDemand
 from ..fabric.trees.frame_cost import PLANNED_BYTES, VALUES_PER_PACKET, Traffic
 from ..fabric.trees.planner import plan_trees
 from ..fabric.trees.tree_plan import TreePlan, predict
-from ..jobs.job import Generation, Job, JobNumber, Tree, View, Worker
+from ..jobs.job import Generation, Job, JobNumber, Tree, View, Worker, wanted_roots
 from ..slots.slot_allocator import SlotAllocator
 from ..switches.switch_session import SwitchSession
 from .tree_shape import planned_tree, tree_shape
@@ -55,12 +55,14 @@ class TreeChoice:
         workers: Sequence[Worker],
         avoid: Collection[str] = (),
         memory: SlotAllocator | None = None,
+        roots: Sequence[str] = (),
     ) -> tuple[Tree, ...]:
         """Return the best trees without slots; NoTreeError when these workers cannot be joined.
 
-        With `memory`, switches that have too little room are passed by if others will do.
+        With `memory`, switches that have too little room are passed by if others will do. Trees are
+        rooted at the switches in `roots` where these are among their switches.
         """
-        plan = self._plan(job, workers, avoid, memory)
+        plan = self._plan(job, workers, avoid, memory, roots)
         switches = self._fabric(job.job_number).switches
         return tuple(tree_shape(tree, workers, switches) for tree in plan.trees)
 
@@ -82,7 +84,8 @@ class TreeChoice:
             return False
         fabric = self._fabric(job.job_number)
         try:
-            plan = self._plan(job, view.members, (), memory)
+            roots = wanted_roots(view.row_servers)
+            plan = self._plan(job, view.members, (), memory, roots)
         except NoTreeError:
             return False
         trees = tuple(planned_tree(tree) for tree in view.trees)
@@ -94,6 +97,7 @@ class TreeChoice:
         workers: Sequence[Worker],
         avoid: Collection[str],
         memory: SlotAllocator | None,
+        roots: Sequence[str],
     ) -> TreePlan:
         fabric = self._fabric(job.job_number)
         free: dict[str, int] = {}
@@ -106,7 +110,9 @@ class TreeChoice:
             links={fabric.find_link(name).key for name in set(avoid) - names},
         )
         slots = SlotDemand(wanted=job.slots_wanted or self._default_slots, free=free)
-        return plan_trees(usable, workers, self._traffic, slots=slots, tie_break=job.job_number)
+        return plan_trees(
+            usable, workers, self._traffic, slots=slots, tie_break=job.job_number, roots=roots
+        )
 
     def _away(self) -> frozenset[str]:
         return frozenset(name for name, link in self._links.items() if not link.is_ready)

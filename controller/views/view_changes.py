@@ -135,6 +135,7 @@ class JobChanges:
             live.workers,
             avoid=change_request.avoid,
             replacing=in_use if change_request.is_abort else None,
+            row_servers=self._manager.row_servers_of(live),
         )
         if (
             change_request.is_abort

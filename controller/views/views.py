@@ -19,16 +19,19 @@ from ..jobs.job import (
     JobNumber,
     PathChoice,
     Placement,
+    RowServer,
     Tree,
     TreeId,
     View,
     ViewState,
     Worker,
+    wanted_roots,
 )
 from ..slots.slot_allocator import SlotAllocator, no_room_error
 from ..slots.slot_shares import SlotShares, is_settled
 from ..switches.switch_session import SwitchSession
 from ..tables.outcome import Count, add_counts
+from .row_places import can_have_rows, placed_servers, with_row_servers
 from .tree_choice import TreeChoice
 
 _LOGGER = logging.getLogger(__name__)
@@ -80,16 +83,19 @@ class Views:
         *,
         avoid: Collection[str] = (),
         replacing: View | None = None,
+        row_servers: Iterable[RowServer] = (),
     ) -> View:
         """Lease slots for a new view of these members and store it as planned.
 
         `avoid` names switches and links not to be used. `replacing` is a view that no worker
         sends in any more: its slots may be used again at once. Without room the view runs between
-        the hosts if the job allows that; else NoRoomError says what would fit. The caller installs
-        the view, or removes it.
+        the hosts if the job allows that; else NoRoomError says what would fit. Row servers get what
+        is left. The caller installs the view, or removes it.
         """
         workers = tuple(sorted(members, key=lambda worker: worker.worker_id))
-        trees, reason = self._arranged(job, workers, avoid, replacing)
+        servers = tuple(row_servers)
+        trees, reason = self._arranged(job, workers, avoid, replacing, servers)
+        trees, unplaced = placed_servers(servers, workers, trees)
         view = View(
             generation=self._database.allocate_generation(),
             job_number=job.job_number,
@@ -97,6 +103,7 @@ class Views:
             trees=self._with_ids(trees),
             straggler=job.straggler,
             reason=reason,
+            unplaced_servers=unplaced,
         )
         self._database.store_view(view)
         self._choice.note(view)
@@ -104,7 +111,7 @@ class Views:
 
     def check(self, job: Job, members: Iterable[Worker]) -> None:
         """Raise what `plan` would raise for these members; nothing is leased or stored."""
-        self._arranged(job, tuple(members), (), None)
+        self._arranged(job, tuple(members), (), None, ())
 
     def _arranged(
         self,
@@ -112,13 +119,14 @@ class Views:
         workers: tuple[Worker, ...],
         avoid: Collection[str],
         replacing: View | None,
+        servers: tuple[RowServer, ...],
     ) -> tuple[tuple[Tree, ...], str]:
         """Return trees with slots, none for host allreduce, and why the job gets no better."""
         trees: tuple[Tree, ...] = ()
         reason = "asked for"
         if job.path is not PathChoice.HOST:
             try:
-                trees, reason = self._trees(job, workers, avoid, replacing)
+                trees, reason = self._trees(job, workers, avoid, replacing, servers)
             except (NoRoomError, NoTreeError) as exc:
                 if job.path is PathChoice.SWITCH or not _have_peers(workers):
                     raise
@@ -208,24 +216,30 @@ class Views:
         workers: tuple[Worker, ...],
         avoid: Collection[str],
         replacing: View | None,
+        servers: tuple[RowServer, ...],
     ) -> tuple[tuple[Tree, ...], str]:
         """Return trees with slots, and why they have fewer than the job asked for."""
-        memory = self._memory(without=replacing)
+        memory = self._memory(without=replacing).without_rows(job.job_number)
+        roots = wanted_roots(servers)
         try:
-            shape = self._choice.shape(job, workers, avoid, memory)
+            shape = self._choice.shape(job, workers, avoid, memory, roots)
         except NoTreeError:
             # For want of slots, or is there no tree at all?
-            shape = self._choice.shape(job, workers, avoid)
+            shape = self._choice.shape(job, workers, avoid, roots=roots)
         jobs = self._database.jobs_with_views()
         if all(other.job_number != job.job_number for other in jobs):
             jobs.append(job)  # its first view
         wanted = job.slots_wanted or self._config.default_slots
-        count = self._slot_shares(jobs, memory).slots_now(job, shape)
+        shares = self._slot_shares(jobs, memory)
+        count = shares.slots_now(job, shape)
         trees = memory.place(shape, count) if count else None
         if trees is None:
             names = {other.job_number: other.name for other in jobs}
             raise no_room_error(job, shape, wanted, memory, names)
         reason = "" if count >= wanted else f"{count} of {wanted} slots are its share for now"
+        if can_have_rows(workers):
+            trees = with_row_servers(trees, servers)
+            trees = memory.place_rows(trees, shares.room_for_rows(job, trees))
         return trees, reason
 
     def _slot_shares(self, jobs: list[Job], memory: SlotAllocator) -> SlotShares:
@@ -246,13 +260,29 @@ class Views:
         return SlotAllocator(x for x in views if x.generation != left_out)
 
     def _with_ids(self, trees: tuple[Tree, ...]) -> tuple[Tree, ...]:
-        used = {tree.tree_id for x in self._database.live_views() for tree in x.trees}
-        numbered: list[Tree] = []
-        for tree in trees:
-            tree_id = self._database.allocate_tree_id(used)
-            used.add(tree_id)
-            numbered.append(dataclasses.replace(tree, tree_id=tree_id))
-        return tuple(numbered)
+        used: set[int] = set()
+        for view in self._database.live_views():
+            for tree in view.trees:
+                used.add(tree.tree_id)
+                for server in tree.row_servers:
+                    used.update((server.sums_group_id, server.copies_group_id))
+
+        def next_id() -> int:
+            allocated = self._database.allocate_tree_id(used)
+            used.add(allocated)
+            return allocated
+
+        return tuple(
+            dataclasses.replace(
+                tree,
+                tree_id=next_id(),
+                row_servers=tuple(
+                    dataclasses.replace(server, sums_group_id=next_id(), copies_group_id=next_id())
+                    for server in tree.row_servers
+                ),
+            )
+            for tree in trees
+        )
 
     def _store(self, view: View, state: ViewState) -> View:
         # The stored one knows which members have left meanwhile.

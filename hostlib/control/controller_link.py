@@ -50,7 +50,7 @@ LEAVE_S = 1.0
 """Longest time that leaving takes: until the controller ends the stream."""
 NEVER_MS = 2**31 - 2
 """In gRPC's options; one more would mean that the option is not set."""
-_CHANNEL_OPTIONS = (
+CHANNEL_OPTIONS = (
     # By default gRPC waits up to two minutes between attempts; the controller waits less.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.min_reconnect_backoff_ms", 5000),  # in gRPC this limits one attempt
@@ -76,7 +76,7 @@ class GrpcControllerLink:
     def __init__(self, controller: str, request: JoinRequest) -> None:
         self._controller = controller
         self._request = request
-        self._channel: Any = _grpc.insecure_channel(controller, _CHANNEL_OPTIONS)
+        self._channel: Any = _grpc.insecure_channel(controller, CHANNEL_OPTIONS)
         self._lock = threading.Condition()
         self._outbox: queue.SimpleQueue[api.WorkerMessage | None] = queue.SimpleQueue()
         self._call: Any = None

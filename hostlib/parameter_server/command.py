@@ -15,7 +15,8 @@ from types import FrameType
 from typing import Never
 
 from ..config import secret_from_environment
-from ..errors import HostlibError
+from ..errors import ConfigurationError, HostlibError
+from .hot_server.options import HotRowOptions
 from .options import ServerOptions, StragglerDrop
 from .rules import RuleKind
 from .server import ParameterServer
@@ -24,8 +25,18 @@ PROGRAM = "python -m switchfold.hostlib.parameter_server"
 _SIGNALS = frozenset((signal.SIGINT, signal.SIGTERM))
 _DESCRIPTION = """\
 Run one shard of a parameter server. It prints "listening on ADDRESS:PORT" when workers may connect,
-and runs until SIGINT or SIGTERM. The secret is read from the variable SWITCHFOLD_TOKEN.
+and runs until SIGINT or SIGTERM. The secret is read from the variable SWITCHFOLD_TOKEN. With
+--controller, the same variable is the controller's token, and tables that ask for hot keys have
+them in the job's switches.
 """
+_HOT_OPTIONS: dict[str, tuple[str, type, str, str]] = {
+    "--hot-address": ("address", str, "ADDRESS", "this host's address for switches (--address)"),
+    "--hot-rows": ("rows", int, "N", "most hot rows of all tables (256)"),
+    "--hot-refresh": ("refresh_s", float, "S", "time between two choices of hot keys (5)"),
+    "--hot-flush-ms": ("flush_s", float, "MS", "pause until a round is flushed (30)"),
+    "--switch": ("switch_name", str, "NAME", "switch that this host is at"),
+}
+"""Field of HotRowOptions, type, metavar and help."""
 _RETIRED = ("--learning-rate", "--momentum", "--checkpoints", "--every")
 
 
@@ -84,7 +95,30 @@ def _parser(program: str) -> argparse.ArgumentParser:
         metavar="DIRECTORY",
         help="write arrivals of requests, load and updates here, for `switchfold report latency`",
     )
+    hot = parser.add_argument_group("hot rows in switches")
+    hot.add_argument("--controller", metavar="HOST:PORT", help="attach to a job of this controller")
+    hot.add_argument("--hot-job", metavar="NAME", help="name of the job at the controller")
+    for option, (_, kind, metavar, text) in _HOT_OPTIONS.items():
+        hot.add_argument(option, type=kind, metavar=metavar, help=text)
     return parser
+
+
+def _hot_options(options: argparse.Namespace, token: str) -> HotRowOptions | None:
+    """Return the options of hot rows, None without them. Raises ConfigurationError."""
+    given = {
+        name: getattr(options, option.removeprefix("--").replace("-", "_"))
+        for option, (name, *_) in _HOT_OPTIONS.items()
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if options.controller is None:
+        if given or options.hot_job is not None:
+            raise ConfigurationError("options of hot rows without --controller; give it, too")
+        return None
+    if "flush_s" in given:
+        given["flush_s"] /= 1e3
+    return HotRowOptions(
+        controller=options.controller, job=options.hot_job or "", token=token, **given
+    )
 
 
 def run(arguments: Sequence[str], *, program: str = PROGRAM) -> int:
@@ -131,6 +165,7 @@ def _stop_signal() -> Generator[Callable[[], object]]:
 def _serve(
     options: argparse.Namespace, drop: StragglerDrop | None, await_stop: Callable[[], object]
 ) -> int:
+    secret = secret_from_environment()
     server_options = ServerOptions(
         num_workers=options.num_workers,
         shard=options.shard,
@@ -139,16 +174,18 @@ def _serve(
         stragglers=drop,
         log=options.log,
         latency_log=options.latency_log,
+        hot=_hot_options(options, secret),
     )
     server = ParameterServer(
         server_options,
         address=options.address,
         port=options.port,
-        token=secret_from_environment(),
+        token=secret,
         job=options.job,
     )
     with server:
         print(f"listening on {server.address}:{server.port}", flush=True)
         await_stop()
-        print(" ".join(f"{name}={n}" for name, n in sorted(server.counters.items())), flush=True)
+        counters = server.counters + server.tables.counters
+        print(" ".join(f"{name}={n}" for name, n in sorted(counters.items())), flush=True)
     return 0

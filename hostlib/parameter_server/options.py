@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ConfigurationError
+from .hot_server.options import HotRowOptions
 from .layout import PAIR_BYTES
 from .rules import RuleKind
 
@@ -43,6 +44,8 @@ class ServerOptions:
     """Directory of the log of the tables; None: they do not outlive the server."""
     latency_log: Path | None = None
     """Directory for what `switchfold report latency` reads of a server; needs pyarrow."""
+    hot: HotRowOptions | None = None
+    """For hot rows of tables in a switch; None: there are none."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.num_workers <= 1 << 15:
@@ -53,6 +56,8 @@ class ServerOptions:
             raise ConfigurationError(
                 f"timeout {self.timeout_s} s, grace {self.grace_s} s; give positive times"
             )
+        if self.hot is not None:
+            self.hot.check_shard(self.shard, self.num_workers)
         drop = self.stragglers
         if drop is not None and not (
             0 < drop.deadline_s < self.timeout_s and 1 <= drop.quorum <= self.num_workers
@@ -83,10 +88,20 @@ class ClientOptions:
     """Limit for a connection to a server, at first and after a break."""
     latency_log: Path | None = None
     """Of a table client: directory for a record of each push and pull; needs pyarrow."""
+    use_hot_rows: bool = True
+    """Of a table client: push and pull hot keys through the switch, if the server has hot rows."""
+    hot_address: str | None = None
+    """This host's address for packets to the switch; None: the one on the route to the switch."""
+    hot_sample: float = 0.1
+    """Share of the pushes whose keys are counted, for servers to find the hot ones."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.worker_id < 1 << 15:
             raise ConfigurationError(f"worker {self.worker_id}; give its id from 0")
+        if not 0 < self.hot_sample <= 1:
+            raise ConfigurationError(
+                f"{self.hot_sample} of the pushes are counted; give more than 0, at most 1"
+            )
         if not (self.timeout_s > 0 and self.reconnect_s > 0):
             raise ConfigurationError(
                 f"timeout {self.timeout_s} s, reconnect {self.reconnect_s} s; give positive times"

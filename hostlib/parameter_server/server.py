@@ -4,15 +4,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Self, final
 
 import numpy as np
 
+from ..control.row_server_link import RowServerRequest
 from ..errors import (
     ConfigurationError,
     PeerClosedError,
@@ -24,6 +27,8 @@ from ..latency import ServerLog
 from ..peers import PeerServer
 from ..peers.connection import Connection
 from ..peers.frames import Greeting, Purpose
+from .hot_server.hot_row_server import HotRowServer
+from .hot_server.link import RowLink, RowLinkFactory, controller_link
 from .layout import Pair, PairLayout
 from .options import GENERATION, ServerOptions
 from .pair_state import (
@@ -62,7 +67,9 @@ class ParameterServer:
         port: int = 0,
         token: str = "",
         job: int = 1,
+        row_link: RowLinkFactory = controller_link,
     ) -> None:
+        """`row_link` makes the link to the controller, if the options ask for hot rows."""
         if not (0 <= port < 1 << 16 and 0 <= job < 1 << 32):
             raise ConfigurationError(f"port {port}, job {job}; give a TCP port and a 32-bit job")
         self.options = options
@@ -76,6 +83,8 @@ class ParameterServer:
         self._peers = PeerServer(address, port, token=token)
         self.address, self.port, self.loop = address, self._peers.port, self._peers.loop
         self._latency: ServerLog | None = None
+        self._hot: HotRowServer | None = None
+        self._row_link: RowLink | None = None
         try:
             if options.latency_log is not None:
                 self._latency = ServerLog(
@@ -84,6 +93,12 @@ class ParameterServer:
             self.tables = TableService(
                 self.loop, options.num_workers, directory=options.log, timeout_s=options.timeout_s
             )
+            try:
+                self._start_hot_rows(row_link)
+            except BaseException:
+                self._close_hot_rows()
+                self.tables.close()
+                raise
         except BaseException:
             self._peers.close()
             if self._latency is not None:
@@ -92,13 +107,62 @@ class ParameterServer:
         self.loop.run(self._start)
         self._peers.enter_job(job, options.shard)
 
+    def _start_hot_rows(self, make_link: RowLinkFactory) -> None:
+        """Attach to a job of the controller, if there is one."""
+        options = self.options.hot
+        if options is not None:
+            # The controller knows a server that comes back by its address and port.
+            options = replace(
+                options,
+                address=options.address or self.address,
+                udp_port=options.udp_port or self.port,
+            )
+        hot = self._hot = HotRowServer(self.loop, self.tables, self.options.shard, options)
+        self.tables.hot = hot
+        if options is not None and hot.local is not None:
+            request = RowServerRequest(
+                job=options.job,
+                server_id=self.options.shard,
+                identity=self.tables.full_identity,
+                local=replace(hot.local, mac=options.mac or hot.local.mac),
+                rows_wanted=options.rows,
+                ingress_port=options.ingress_port,
+                switch_name=options.switch_name,
+                token=options.token,
+            )
+            self._row_link = make_link(
+                options.controller,
+                request,
+                on_view=lambda view: self._post(lambda: hot.on_view(view)),
+                on_installed=lambda generation, number: self._post(
+                    lambda: hot.on_installed(generation, number)
+                ),
+                on_down=lambda error: self._post(lambda: hot.on_down(error)),
+            )
+        self.loop.run(lambda: hot.start(self._row_link))
+        if self._row_link is not None:
+            self._row_link.start()
+
+    def _post(self, call: Callable[[], None]) -> None:
+        with contextlib.suppress(PeerClosedError):  # the server is closed
+            self.loop.post(call)
+
     def close(self) -> None:
         """End all connections and the threads; a second call does nothing."""
+        self._close_hot_rows()
         self._peers.close()
         latency, self._latency = self._latency, None
         if latency is not None:
             latency.close(self.tables.state.updates())
         self.tables.close()
+
+    def _close_hot_rows(self) -> None:
+        link, self._row_link = self._row_link, None
+        if link is not None:
+            link.close()
+        hot, self._hot = self._hot, None
+        if hot is not None:
+            self.loop.run(hot.close)
 
     def __enter__(self) -> Self:
         return self
@@ -127,7 +191,14 @@ class ParameterServer:
                 f"worker {worker_id}: this server has workers 0 to {self.options.num_workers - 1}"
             )
         if greeting.purpose is Purpose.TABLES:
-            TablePort(self.tables, self.loop, worker_id, connection, latency=self._latency)
+            TablePort(
+                self.tables,
+                self.loop,
+                worker_id,
+                connection,
+                hot=self._hot,
+                latency=self._latency,
+            )
             return
         old = self._ends.get(worker_id)
         if isinstance(old, WorkerEnd):

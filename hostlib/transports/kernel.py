@@ -34,6 +34,11 @@ class KernelTransport(ABC):
         return self._socket.handle
 
     @property
+    def kernel_socket(self) -> socket.socket:
+        """The socket, for a loop that waits for it: then it calls `receive` until it returns 0."""
+        return self._socket.socket
+
+    @property
     def offloads(self) -> Offloads:
         """What the kernel, the network card or the switch does with many datagrams at once."""
         return self._socket.offloads

@@ -5,37 +5,35 @@
  * without waiting, a switch adds the pushes of a round up in a slot with two copies, and a server counts the sums.
  *
  * The network is the worst possible: any packet that was sent may arrive at any later time, any number of times, or never.
- * The same holds for what workers send by TCP, since a worker sends it again over a new connection. The server reads and
- * changes its memory, and logs all of it at any time; a crash takes it back to its log. What the server says is in its log,
- * and never becomes untrue; so workers simply look at the log.
+ * What workers send by TCP may arrive at any later time, more than once; the server knows what it has taken. The server
+ * reads and changes its memory, and logs all of it at any time; a crash takes it back to its log. What it tells workers is
+ * in its log. A worker hears of it at any time, and acts on what it heard last.
  *
- * A time is one number: the rounds of all generations, counted. The values of a push are its number; a sum holds the
- * pushes that its workers have given the name (worker, time). So a push counts once if all of its names that
- * the server has counted are one.
+ * A time is one number: the rounds of all generations, counted. The values of a push are its number. An entry of the row
+ * stands for its epoch, its keys and its exponent.
  *
  * Variants, by -D:
  *   CRASHES=1   the server crashes at any time (with LIVENESS: once).
  *   RESTARTS=1  the switch loses its registers at any time, also without a new generation.
  *   EPOCHS=n, GENERATIONS=n  entries of the row one after the other, and views of the job.
- *   REFUSES_ANY=1  the server refuses the sums of any round at any time, as it does after OVERFLOW.
- *   FORGETS=0   the server forgets no rounds: the fewer states.
+ *   RENEWS=1    worker 0 gets a new process, once.
+ *   FENCES=0    the server never decides a round without a sum.
  *   ANY_TREE=1  instead of the switch: the sum of any workers' pushes of one round may reach the server at any time. This
  *               stands for trees of any depth, whose switches lose their registers at any time.
- *   LIVENESS=1  the packets of all get through eventually; check that all pushes are settled by way of the switch alone.
+ *   LIVENESS=1  packets and TCP get through eventually; check that all pushes are settled though the server is never asked.
  *   LIVENESS=2  only TCP gets through eventually; check that all pushes are settled.
  * Defects that the checker must find:
- *   REFUSES=0      the server applies a late sum after it has counted a push of the round by TCP
- *   FIRST_ONLY=0   the server applies a second sum of a round if it has other workers
- *   KEEPS_ROUNDS=0 the server forgets its rounds in a crash, and keeps its sum
- *   LOGS_FIRST=0   the server says what is not in its log
- *   FLOOR_CHECK=0  the server applies sums of rounds that it has forgotten
- *   FLOOR_WAITS=0  the server forgets a round that a worker has not settled
- *   KEEPS_NAME=0   a worker pushes again in another round before the server has decided the first one
- *   COLD_KEEPS_NAME=0  a worker pushes again in another round what it has sent by TCP
- *   ROUNDS_GROW=0  a worker counts its rounds from the start when the row has a new epoch
- *   NEW_EPOCH=0    a new entry of the row has the epoch of the last one
- *   SLOT_RULE=0    workers do not wait for the round before the last
- *   COLD=0         workers never send by TCP
+ *   FIRST_ONLY=0    the server applies a second sum of a round if it has other workers
+ *   KEEPS_ROUNDS=0  the server forgets its rounds in a crash, and keeps its sum
+ *   LOGS_FIRST=0    the server says what is not in its log
+ *   KEEPS_NAME=0    a worker sends by TCP what the server has not decided
+ *   KEEPS_TWO=0     the server knows only the last round that counted a worker
+ *   KEEPS_ROWS=0    a worker that was counted is not told so after a new generation
+ *   SLOT_RULE=0     workers do not wait for the round before the last
+ *   ENTRY_FENCE=0   the server does not decide the rounds of the last entry; it looks at the epoch of sums alone
+ *   EPOCH_CHECK=0   the server does not look at the epoch of sums either (with ENTRY_FENCE=0)
+ *   PROCESS_FENCE=0 a worker's new process begins with rounds that the old one may have used
+ *   ASKS=0          workers never ask the server to decide
  */
 #ifndef NUM_WORKERS
 #define NUM_WORKERS 2
@@ -58,20 +56,17 @@
 #ifndef RESTARTS
 #define RESTARTS 0
 #endif
-#ifndef REFUSES_ANY
-#define REFUSES_ANY 0
+#ifndef RENEWS
+#define RENEWS 0
 #endif
-#ifndef FORGETS
-#define FORGETS 1
+#ifndef FENCES
+#define FENCES 1
 #endif
 #ifndef ANY_TREE
 #define ANY_TREE 0
 #endif
 #ifndef LIVENESS
 #define LIVENESS 0
-#endif
-#ifndef REFUSES
-#define REFUSES 1
 #endif
 #ifndef FIRST_ONLY
 #define FIRST_ONLY 1
@@ -82,57 +77,56 @@
 #ifndef LOGS_FIRST
 #define LOGS_FIRST 1
 #endif
-#ifndef FLOOR_CHECK
-#define FLOOR_CHECK 1
-#endif
-#ifndef FLOOR_WAITS
-#define FLOOR_WAITS 1
-#endif
 #ifndef KEEPS_NAME
 #define KEEPS_NAME 1
 #endif
-#ifndef COLD_KEEPS_NAME
-#define COLD_KEEPS_NAME 1
+#ifndef KEEPS_TWO
+#define KEEPS_TWO 1
 #endif
-#ifndef ROUNDS_GROW
-#define ROUNDS_GROW 1
-#endif
-#ifndef NEW_EPOCH
-#define NEW_EPOCH 1
+#ifndef KEEPS_ROWS
+#define KEEPS_ROWS 1
 #endif
 #ifndef SLOT_RULE
 #define SLOT_RULE 1
 #endif
-#ifndef COLD
-#define COLD 1
+#ifndef EPOCH_CHECK
+#define EPOCH_CHECK 1
+#endif
+#ifndef ENTRY_FENCE
+#define ENTRY_FENCE 1
+#endif
+#ifndef PROCESS_FENCE
+#define PROCESS_FENCE 1
+#endif
+#ifndef ASKS
+#define ASKS 1
 #endif
 
 #define TIMES (ROUNDS * GENERATIONS)
 #define GENERATION(t) (((t) - 1) / ROUNDS + 1)
-#define HAS_OLDER_ROUND(t) (((t) - 1) % ROUNDS >= 2)
+#define FIRST(g) (((g) - 1) * ROUNDS + 1)
+#define LAST(g) ((g) * ROUNDS)
 #define ALL ((1 << NUM_WORKERS) - 1)
 #define BIT(i) (1 << (i))
 #define AT(w, t) ((w) * (TIMES + 1) + (t))
 #define PUSH(w, p) ((w) * PUSHES + (p) - 1)
-
-/* ---- workers ---- */
-
-byte push_of[NUM_WORKERS * (TIMES + 1)]; /* the push that has the name (worker, time); zero: none */
-byte name_of[NUM_WORKERS * PUSHES];      /* the time in the newest name of each push; zero: none yet */
-byte pushed[NUM_WORKERS];                /* how many pushes have names */
-byte least[NUM_WORKERS];                 /* the next name of the worker has this time, or a later one */
-byte cold[NUM_WORKERS];                  /* the times whose pushes the worker has sent by TCP */
-byte settled[NUM_WORKERS];               /* which pushes the worker has dropped, since they are durable */
-
-#define IS_SETTLED(w, p) ((settled[w] & BIT(p)) != 0)
 #define ALL_PUSHES (2 * ((1 << PUSHES) - 1))
+byte i; /* loop variable inside d_step; zero in between */
 
 /* ---- server ---- */
 
 typedef server_t {
-  byte floor;                           /* rounds up to this one are decided and forgotten */
-  byte decided;                         /* rounds above it that are decided */
-  byte holds[NUM_WORKERS];              /* rounds above it whose push of this worker is in the sum */
+#if GENERATIONS > 1
+  byte generation;
+#endif
+#if EPOCHS > 1
+  byte entry;                           /* the last entry of the row that it has asked for */
+#endif
+  byte next;                            /* the lowest round of the generation that is not decided */
+  bool is_ahead;                        /* the round after it is decided */
+  byte last[NUM_WORKERS];               /* the last round that counted this worker */
+  byte before[NUM_WORKERS];             /* the one that counted it before */
+  byte taken[NUM_WORKERS];              /* pushes that came by TCP */
   byte counted[NUM_WORKERS * PUSHES]    /* how often each push is in the sum */
 };
 server_t memory;
@@ -146,59 +140,198 @@ server_t log;
 #else
 #define SAID memory
 #endif
-#define IS_DECIDED(server, t) ((t) <= server.floor || (server.decided & BIT(t)) != 0)
-#define HOLDS(server, w, t) ((server.holds[w] & BIT(t)) != 0)
+#if GENERATIONS > 1
+#define SERVED(server) server.generation
+#else
+#define SERVED(server) 1
+#endif
+#if EPOCHS > 1
+#define ENTRY(server) server.entry
+#else
+#define ENTRY(server) 1
+#endif
+#define IS_DECIDED(server, t) \
+  (GENERATION(t) < SERVED(server) || (t) < server.next || ((t) == server.next + 1 && server.is_ahead))
+#define IS_OPEN(server, t) \
+  (GENERATION(t) == SERVED(server) && (t) <= server.next + 1 && !IS_DECIDED(server, t))
+#if !KEEPS_TWO
+#define HAS_COUNTED(server, w, t) (server.last[w] == (t))
+#elif !KEEPS_ROWS
+#define HAS_COUNTED(server, w, t) \
+  ((server.last[w] == (t) || server.before[w] == (t)) && GENERATION(t) == SERVED(server))
+#else
+#define HAS_COUNTED(server, w, t) (server.last[w] == (t) || server.before[w] == (t))
+#endif
 
-byte i; /* loop variable inside d_step; zero in between */
+/* ---- workers ---- */
+
+byte push_of[NUM_WORKERS * (TIMES + 1)]; /* the push that has the name (worker, time); zero: none */
+byte name_of[NUM_WORKERS * PUSHES];      /* the time in the name of each push; zero: none */
+byte pushed[NUM_WORKERS];                /* how many pushes there have been */
+byte least[NUM_WORKERS];                 /* the next name of the worker has this time, or a later one */
+byte heard[NUM_WORKERS];                 /* the lowest round that is not decided, as the worker heard last */
+byte cold[NUM_WORKERS];                  /* which pushes the worker sends by TCP */
+byte settled[NUM_WORKERS];               /* which pushes the worker has dropped, since they are durable */
+#if GENERATIONS > 1
+byte heard_generation[NUM_WORKERS];
+#define HEARD_GENERATION(w) heard_generation[w]
+#else
+#define HEARD_GENERATION(w) 1
+#endif
+#if EPOCHS > 1
+byte heard_entry[NUM_WORKERS];
+byte made_for[NUM_WORKERS * (TIMES + 1)]; /* the entry that the push of this name was made for */
+#define MADE_FOR(w, t) made_for[AT(w, t)]
+#else
+#define MADE_FOR(w, t) 1
+#endif
+#if RENEWS
+byte gone; /* which pushes went with the old process of worker 0 */
+bool is_renewed;
+#define IS_GONE(w, p) ((w) == 0 && (gone & BIT(p)) != 0)
+#else
+#define IS_GONE(w, p) false
+#endif
+
+#define IS_SETTLED(w, p) ((settled[w] & BIT(p)) != 0)
+#define IS_COLD(w, p) ((cold[w] & BIT(p)) != 0)
+#define IS_NAMED(w, p) (name_of[PUSH(w, p)] != 0 && !IS_SETTLED(w, p) && !IS_COLD(w, p) && !IS_GONE(w, p))
+#if SLOT_RULE
+#define REACH 1
+#else
+#define REACH 2
+#endif
+#define MAY_NAME(w) (least[w] <= LAST(HEARD_GENERATION(w)) && least[w] <= heard[w] + REACH)
+#define MAY_PUSH(w) (pushed[w] < PUSHES)
+
+inline give_name(w, p) {
+  assert(push_of[AT(w, least[w])] == 0); /* no name is given twice */
+  push_of[AT(w, least[w])] = p;
+  name_of[PUSH(w, p)] = least[w];
+#if EPOCHS > 1
+  made_for[AT(w, least[w])] = heard_entry[w];
+#endif
+  least[w]++
+}
+
+inline settle(w, p) {
+  assert(log.counted[PUSH(w, p)] == 1);
+  settled[w] = settled[w] | BIT(p)
+}
+
+/* The worker goes on with what the server says. */
+inline begin(w) {
+  heard[w] = SAID.next;
+#if GENERATIONS > 1
+  heard_generation[w] = SAID.generation;
+#endif
+#if EPOCHS > 1
+  heard_entry[w] = SAID.entry;
+#endif
+  if
+  :: least[w] < SAID.next -> least[w] = SAID.next
+  :: else
+  fi;
+  if
+  :: least[w] == SAID.next + 1 && SAID.is_ahead -> least[w]++
+  :: else
+  fi
+}
+
+/* A decided round has either counted the worker's push, or never will: then the push goes by TCP. */
+inline hear(w) {
+  i = 1;
+  do
+  :: i <= PUSHES ->
+    if
+    :: IS_NAMED(w, i) && IS_DECIDED(SAID, name_of[PUSH(w, i)]) ->
+      if
+      :: HAS_COUNTED(SAID, w, name_of[PUSH(w, i)]) -> settle(w, i)
+      :: else -> cold[w] = cold[w] | BIT(i)
+      fi
+    :: IS_COLD(w, i) && !IS_SETTLED(w, i) && (SAID.taken[w] & BIT(i)) -> settle(w, i)
+    :: else
+    fi;
+    i++
+  :: else -> break
+  od;
+  i = 0;
+  begin(w)
+}
+
+/* ---- what the server does ---- */
+
+inline decide(t) {
+  if
+  :: t == memory.next && memory.is_ahead -> memory.next = memory.next + 2; memory.is_ahead = false
+  :: t == memory.next && !memory.is_ahead -> memory.next++
+  :: else -> memory.is_ahead = true
+  fi
+}
 
 inline count(w, t) {
-  memory.holds[w] = memory.holds[w] | BIT(t);
+  assert(MADE_FOR(w, t) == ENTRY(memory));
   memory.counted[PUSH(w, push_of[AT(w, t)])]++;
-  assert(memory.counted[PUSH(w, push_of[AT(w, t)])] == 1)
+  assert(memory.counted[PUSH(w, push_of[AT(w, t)])] == 1);
+  memory.before[w] = memory.last[w];
+  memory.last[w] = t
 }
 
-/* A sum of time t arrives, with the pushes of the workers in `summed`. */
-inline apply_sum(t, summed) {
+/* A sum of time t arrives, with the pushes of the workers in `summed`, made for an entry. */
+inline apply_sum(t, made, summed) {
+  /* Where workers follow the slot rule, no other sum can come. */
+  assert(GENERATION(t) != SERVED(memory) || t <= memory.next + 1 || CRASHES && !LOGS_FIRST);
   if
-  :: FLOOR_CHECK && t <= memory.floor
-  :: (memory.decided & BIT(t)) && FIRST_ONLY
-  :: (memory.decided & BIT(t)) && !FIRST_ONLY &&
-       (((summed & 1) && HOLDS(memory, 0, t)) || ((summed & 2) && HOLDS(memory, 1, t)))
+  :: FIRST_ONLY && !IS_OPEN(memory, t)
+  :: !FIRST_ONLY && (GENERATION(t) != SERVED(memory) || t > memory.next + 1)
   :: else ->
-    memory.decided = memory.decided | BIT(t);
-    do
-    :: i < NUM_WORKERS && (summed & BIT(i)) -> count(i, t); i++
-    :: i < NUM_WORKERS && !(summed & BIT(i)) -> i++
-    :: else -> break
-    od;
-    i = 0
+    if
+    :: IS_OPEN(memory, t) -> decide(t)
+    :: else
+    fi;
+    if
+    :: EPOCH_CHECK && made != ENTRY(memory)
+    :: else ->
+      do
+      :: i < NUM_WORKERS && (summed & BIT(i)) &&
+           (FIRST_ONLY || !HAS_COUNTED(memory, i, t)) -> count(i, t); i++
+      :: i < NUM_WORKERS && !((summed & BIT(i)) &&
+           (FIRST_ONLY || !HAS_COUNTED(memory, i, t))) -> i++
+      :: else -> break
+      od;
+      i = 0
+    fi
   fi
 }
 
-/* The server will take no sum of this round. */
-#define MAY_DECIDE(t) (!IS_DECIDED(memory, t))
-inline refuse(t) {
-  memory.decided = memory.decided | BIT(t)
+/* No sum of any round that a worker may have used will be taken any more. */
+inline fence() {
+  if
+  :: memory.next + 2 <= LAST(SERVED(memory)) + 1 -> memory.next = memory.next + 2
+  :: else -> memory.next = LAST(SERVED(memory)) + 1
+  fi;
+  memory.is_ahead = false
 }
 
-/* A push arrives by TCP. Unless a sum has decided the round, no sum ever will. */
-inline receive_cold(w, t) {
-  if
-  :: t <= memory.floor
-  :: t > memory.floor && HOLDS(memory, w, t)
-  :: else ->
-#if REFUSES
-    memory.decided = memory.decided | BIT(t);
-#endif
-    count(w, t)
-  fi
+#define MAY_RECEIVE_COLD(w, p) (IS_COLD(w, p) && (memory.taken[w] & BIT(p)) == 0)
+inline receive_cold(w, p) {
+  memory.taken[w] = memory.taken[w] | BIT(p);
+  memory.counted[PUSH(w, p)]++;
+  assert(memory.counted[PUSH(w, p)] == 1)
 }
 
 inline copy_server(from, to) {
-  to.floor = from.floor;
-  to.decided = from.decided;
+#if GENERATIONS > 1
+  to.generation = from.generation;
+#endif
+#if EPOCHS > 1
+  to.entry = from.entry;
+#endif
+  to.next = from.next;
+  to.is_ahead = from.is_ahead;
   do
-  :: i < NUM_WORKERS -> to.holds[i] = from.holds[i]; i++
+  :: i < NUM_WORKERS ->
+    to.last[i] = from.last[i]; to.before[i] = from.before[i]; to.taken[i] = from.taken[i]; i++
   :: else -> break
   od;
   i = 0;
@@ -212,54 +345,42 @@ inline copy_server(from, to) {
 inline crash() {
   copy_server(log, memory);
 #if !KEEPS_ROUNDS
-  memory.decided = 0;
-  do
-  :: i < NUM_WORKERS -> memory.holds[i] = 0; i++
-  :: else -> break
-  od;
-  i = 0
+  memory.next = FIRST(SERVED(memory));
+  memory.is_ahead = false
 #endif
 }
 
-/* No worker will ever ask for the push of time t, nor give another push this time. */
-#define IS_DONE(w, t) \
-  (least[w] > (t) && (push_of[AT(w, t)] == 0 || IS_SETTLED(w, push_of[AT(w, t)]) || \
-    name_of[PUSH(w, push_of[AT(w, t)])] != (t)))
-#if NUM_WORKERS == 3
-#define ARE_DONE(t) (IS_DONE(0, t) && IS_DONE(1, t) && IS_DONE(2, t))
-#else
-#define ARE_DONE(t) (IS_DONE(0, t) && IS_DONE(1, t))
-#endif
-#define MAY_FORGET (memory.floor < TIMES && (!FLOOR_WAITS || ARE_DONE(memory.floor + 1)))
-
-inline forget() {
-  memory.floor++;
-  memory.decided = memory.decided & ~BIT(memory.floor);
+#if RENEWS
+/* The server logs that there is a new process, and only then tells it with which rounds it begins. */
+inline renew() {
+  i = 1;
   do
-  :: i < NUM_WORKERS -> memory.holds[i] = memory.holds[i] & ~BIT(memory.floor); i++
+  :: i <= PUSHES ->
+    if
+    :: i <= pushed[0] && !IS_SETTLED(0, i) -> gone = gone | BIT(i)
+    :: else
+    fi;
+    i++
   :: else -> break
   od;
-  i = 0
+  i = 0;
+  cold[0] = 0;
+  is_renewed = true;
+#if PROCESS_FENCE
+  fence();
+#endif
+#if CRASHES
+  copy_server(memory, log);
+#endif
+  least[0] = 0;
+  begin(0)
 }
+#endif
 
 /* ---- the switch ---- */
 
-byte entry = 1;        /* number of the row's entry in table hot_row, which also stands for its exponent */
-bool is_cold;          /* there is no entry now */
-byte generation = 1;   /* of the table entries */
-#if EPOCHS > 1
-byte made_for[NUM_WORKERS * (TIMES + 1)]; /* the entry for whose exponent the push of this name was scaled */
-#define MAKE(w, t) made_for[AT(w, t)] = entry
-#define MADE_FOR(w, t) made_for[AT(w, t)]
-#else
-#define MAKE(w, t) skip
-#define MADE_FOR(w, t) 1
-#endif
-#if NEW_EPOCH
-#define EPOCH(entry) (entry)
-#else
-#define EPOCH(entry) 1
-#endif
+byte generation = 1; /* of the table entries */
+byte entry = 1;      /* in table hot_row */
 
 #if !ANY_TREE
 typedef copy_t {
@@ -269,14 +390,13 @@ typedef copy_t {
   bool is_closed
 };
 copy_t copies[2];
-byte sums[TIMES + 1]; /* bit b: a sum of this time with bitmap b was sent */
+byte sums[EPOCHS * (TIMES + 1)]; /* bit b: a sum of this time with bitmap b was sent */
+#define SUMS(made, t) sums[((made) - 1) * (TIMES + 1) + (t)]
 #define COPY(t) (((t) - 1) & 1)
-#define IS_HOT(t, made) (GENERATION(t) == generation && !is_cold && EPOCH(made) == EPOCH(entry))
+#define IS_HOT(t, made) (GENERATION(t) == generation && (made) == entry)
 
-/* The server takes the lanes for numbers of the entry's exponent. */
 inline send_sum(t) {
-  assert(copies[COPY(t)].made_for == entry);
-  sums[t] = sums[t] | BIT(copies[COPY(t)].bitmap)
+  SUMS(copies[COPY(t)].made_for, t) = SUMS(copies[COPY(t)].made_for, t) | BIT(copies[COPY(t)].bitmap)
 }
 
 inline clear_copies() {
@@ -290,16 +410,15 @@ inline receive_push(w, t) {
   :: else ->
     if
     :: t > copies[COPY(t)].round ->
-      /* No sum is lost that the server has not, unless the switch loses its registers. */
-      assert(EPOCHS > 1 || copies[COPY(t)].round == 0 || GENERATION(copies[COPY(t)].round) != generation ||
+      /* No sum is lost that the server has not decided, unless the switch loses its registers. */
+      assert(copies[COPY(t)].round == 0 || GENERATION(copies[COPY(t)].round) != generation ||
              IS_DECIDED(log, copies[COPY(t)].round));
       copies[COPY(t)].round = t;
       copies[COPY(t)].made_for = MADE_FOR(w, t);
       copies[COPY(t)].bitmap = BIT(w);
       copies[COPY(t)].is_closed = false
     :: t == copies[COPY(t)].round && !copies[COPY(t)].is_closed && !(copies[COPY(t)].bitmap & BIT(w)) &&
-         EPOCH(copies[COPY(t)].made_for) == EPOCH(MADE_FOR(w, t)) ->
-      assert(copies[COPY(t)].made_for == MADE_FOR(w, t));
+         copies[COPY(t)].made_for == MADE_FOR(w, t) ->
       copies[COPY(t)].bitmap = copies[COPY(t)].bitmap | BIT(w)
     :: else /* MISMATCH, NOTIFIED or REPLAYED */
     fi;
@@ -319,88 +438,48 @@ inline close(c) {
 }
 #endif
 
-/* ---- what workers do ---- */
-
-#define MAY_USE(t) ((t) <= TIMES && (!SLOT_RULE || !HAS_OLDER_ROUND(t) || IS_DECIDED(SAID, (t) - 2)))
-#define IS_USED(t) (push_of[AT(0, t)] != 0 || push_of[AT(1, t)] != 0 || push_of[AT(NUM_WORKERS - 1, t)] != 0)
-/* Enough are left for the pushes to come: the model ends where a job goes on. */
-#define HAS_ROUNDS(w) (TIMES - least[w] >= PUSHES - pushed[w])
-/* A worker leaves no round out that might not be over. */
-#define MAY_LEAVE_OUT(w) \
-  (least[w] <= TIMES && HAS_ROUNDS(w) && \
-    (IS_USED(least[w]) || IS_DECIDED(SAID, least[w]) || GENERATION(least[w]) < generation))
-#define IS_UNSETTLED(w, p) (name_of[PUSH(w, p)] != 0 && !IS_SETTLED(w, p))
-#define MAY_PUSH(w) (pushed[w] < PUSHES && MAY_USE(least[w]))
-
-inline give_name(w, p) {
-  push_of[AT(w, least[w])] = p;
-  name_of[PUSH(w, p)] = least[w];
-  MAKE(w, least[w]);
-  least[w]++
-}
-
-/* The worker may push in another round what the server will never count under its old name. */
-#if !KEEPS_NAME
-#define MAY_RENAME(w, p) (IS_UNSETTLED(w, p) && MAY_USE(least[w]) && HAS_ROUNDS(w))
-#else
-#define MAY_RENAME(w, p) \
-  (IS_UNSETTLED(w, p) && MAY_USE(least[w]) && HAS_ROUNDS(w) && \
-    IS_DECIDED(SAID, name_of[PUSH(w, p)]) && !HOLDS(SAID, w, name_of[PUSH(w, p)]) && \
-    (!COLD_KEEPS_NAME || !(cold[w] & BIT(name_of[PUSH(w, p)]))))
-#endif
-#define MAY_SETTLE(w, p) \
-  (IS_UNSETTLED(w, p) && \
-    (HOLDS(SAID, w, name_of[PUSH(w, p)]) || name_of[PUSH(w, p)] <= SAID.floor))
-inline settle(w, p) {
-  assert(log.counted[PUSH(w, p)] == 1);
-  settled[w] = settled[w] | BIT(p)
-}
-
-#define HAS_PUSHED(w, t, b) (!((b) & BIT(w)) || push_of[AT(w, t)] != 0)
+#define HAS_PUSHED(w, t, b, e) (!((b) & BIT(w)) || (push_of[AT(w, t)] != 0 && MADE_FOR(w, t) == (e)))
+#define IS_OVER(w) (settled[w] == ALL_PUSHES)
 #if NUM_WORKERS == 3
 #define choose_worker if :: w = 0 :: w = 1 :: w = 2 fi
-#define HAVE_PUSHED(t, b) (HAS_PUSHED(0, t, b) && HAS_PUSHED(1, t, b) && HAS_PUSHED(2, t, b))
-#define EVERYTHING_SETTLED (settled[0] == ALL_PUSHES && settled[1] == ALL_PUSHES && settled[2] == ALL_PUSHES)
+#define HAVE_PUSHED(t, b, e) (HAS_PUSHED(0, t, b, e) && HAS_PUSHED(1, t, b, e) && HAS_PUSHED(2, t, b, e))
+#define EVERYTHING_SETTLED (IS_OVER(0) && IS_OVER(1) && IS_OVER(2))
 #else
 #define choose_worker if :: w = 0 :: w = 1 fi
-#define HAVE_PUSHED(t, b) (HAS_PUSHED(0, t, b) && HAS_PUSHED(1, t, b))
-#define EVERYTHING_SETTLED (settled[0] == ALL_PUSHES && settled[1] == ALL_PUSHES)
+#define HAVE_PUSHED(t, b, e) (HAS_PUSHED(0, t, b, e) && HAS_PUSHED(1, t, b, e))
+#define EVERYTHING_SETTLED (IS_OVER(0) && IS_OVER(1))
 #endif
 
 #if LIVENESS
 /* Push p of worker w: what it sends gets through. */
 proctype Push(byte w, p) {
   do
-  :: atomic { pushed[w] == p - 1 && MAY_PUSH(w) -> d_step { pushed[w]++; give_name(w, p) } }
-  :: atomic { MAY_SETTLE(w, p) -> d_step { settle(w, p) } }
+  :: atomic { pushed[w] == p - 1 && MAY_NAME(w) -> d_step { pushed[w]++; give_name(w, p) } }
+  :: atomic { pushed[w] == p - 1 && !MAY_NAME(w) -> d_step { pushed[w]++; cold[w] = cold[w] | BIT(p) } }
+  :: d_step { pushed[w] >= p && !IS_SETTLED(w, p) &&
+       (IS_NAMED(w, p) -> IS_DECIDED(log, name_of[PUSH(w, p)]) : log.taken[w] & BIT(p)) -> hear(w) }
+  :: d_step { MAY_RECEIVE_COLD(w, p) -> receive_cold(w, p) }
 #if LIVENESS == 1
-  :: atomic { IS_UNSETTLED(w, p) && !IS_DECIDED(log, name_of[PUSH(w, p)]) ->
+  :: atomic { IS_NAMED(w, p) && !IS_DECIDED(log, name_of[PUSH(w, p)]) ->
        d_step { receive_push(w, name_of[PUSH(w, p)]) } }
-  :: atomic { MAY_RENAME(w, p) -> d_step { give_name(w, p) } }
-#else
-  :: atomic { IS_UNSETTLED(w, p) && !MAY_SETTLE(w, p) ->
-       d_step {
-         cold[w] = cold[w] | BIT(name_of[PUSH(w, p)]);
-         receive_cold(w, name_of[PUSH(w, p)]) } }
+#elif ASKS
+  :: d_step { IS_NAMED(w, p) && IS_OPEN(memory, name_of[PUSH(w, p)]) -> fence() }
 #endif
   :: IS_SETTLED(w, p) -> break
   od
 }
 
-#define IS_AWAITED(t) (sums[t] != 0 && !IS_DECIDED(memory, t))
-#define A_SUM(t) ((sums[t] & 2) -> 1 : ((sums[t] & 4) -> 2 : 3))
+#define IS_AWAITED(t) (SUMS(1, t) != 0 && IS_OPEN(memory, t))
+#define A_SUM(t) ((SUMS(1, t) & 2) -> 1 : ((SUMS(1, t) & 4) -> 2 : 3))
 proctype Server() {
   do
 #if LIVENESS == 1 /* A flush gets through, and so does the sum. */
   :: d_step { MAY_CLOSE(0) -> close(0) }
   :: d_step { MAY_CLOSE(1) -> close(1) }
-  :: d_step { IS_AWAITED(1) -> apply_sum(1, A_SUM(1)) }
-  :: d_step { IS_AWAITED(2) -> apply_sum(2, A_SUM(2)) }
+  :: d_step { IS_AWAITED(1) -> apply_sum(1, 1, A_SUM(1)) }
+  :: d_step { IS_AWAITED(2) -> apply_sum(2, 1, A_SUM(2)) }
 #if TIMES > 2
-  :: d_step { IS_AWAITED(3) -> apply_sum(3, A_SUM(3)) }
-#endif
-#if TIMES > 3
-  :: d_step { IS_AWAITED(4) -> apply_sum(4, A_SUM(4)) }
+  :: d_step { IS_AWAITED(3) -> apply_sum(3, 1, A_SUM(3)) }
 #endif
 #endif
 #if CRASHES
@@ -413,13 +492,23 @@ proctype Server() {
 
 /* Everything that may happen, without fairness. What happens is deterministic; the choice stays outside the d_step. */
 init {
-  byte w, t, p, b;
+  byte w, t, p, b, e;
 #if CRASHES && LIVENESS
   bool has_crashed;
 #endif
   d_step {
+    memory.next = 1;
+#if GENERATIONS > 1
+    memory.generation = 1;
+#endif
+#if EPOCHS > 1
+    memory.entry = 1;
+#endif
+#if CRASHES
+    copy_server(memory, log);
+#endif
     do
-    :: w < NUM_WORKERS -> least[w] = 1; w++
+    :: w < NUM_WORKERS -> begin(w); w++
     :: else -> break
     od;
     w = 0
@@ -432,62 +521,58 @@ init {
   }
 #endif
   do
-  :: atomic { /* A worker pushes, or leaves a round out. */
+  :: atomic { /* A worker pushes, hot or cold. */
        choose_worker;
        if
-       :: MAY_PUSH(w) -> d_step { pushed[w]++; give_name(w, pushed[w]) }
-#if LIVENESS != 1
-       :: MAY_LEAVE_OUT(w) -> least[w]++
-#endif
+       :: MAY_PUSH(w) && MAY_NAME(w) -> d_step { pushed[w]++; give_name(w, pushed[w]) }
+       :: MAY_PUSH(w) -> d_step { pushed[w]++; cold[w] = cold[w] | BIT(pushed[w]) }
        :: else
        fi;
        w = 0 }
-  :: atomic { /* A worker hears of the server's log, or sends by TCP. */
+  :: atomic { choose_worker; d_step { hear(w) }; w = 0 }
+#if !KEEPS_NAME
+  :: atomic {
        choose_worker;
        select(p : 1 .. PUSHES);
        if
-       :: MAY_SETTLE(w, p) -> d_step { settle(w, p) }
-       :: MAY_RENAME(w, p) -> d_step { give_name(w, p) }
-#if COLD
-       :: IS_UNSETTLED(w, p) -> cold[w] = cold[w] | BIT(name_of[PUSH(w, p)])
-#endif
+       :: IS_NAMED(w, p) -> cold[w] = cold[w] | BIT(p)
        :: else
        fi;
        w = 0; p = 0 }
-  :: atomic { /* Something arrives. */
+#endif
+  :: atomic { /* Something arrives by TCP. */
+       choose_worker;
+       select(p : 1 .. PUSHES);
+       if
+       :: MAY_RECEIVE_COLD(w, p) -> d_step { receive_cold(w, p) }
+       :: else
+       fi;
+       w = 0; p = 0 }
+#if !ANY_TREE
+  :: atomic { /* A push arrives at the switch. */
        choose_worker;
        select(t : 1 .. TIMES);
        if
-       :: cold[w] & BIT(t) -> d_step { receive_cold(w, t) }
-#if !ANY_TREE
        :: push_of[AT(w, t)] != 0 -> d_step { receive_push(w, t) }
-#endif
        :: else
        fi;
        w = 0; t = 0 }
+#endif
   :: atomic { /* A sum arrives. */
        select(t : 1 .. TIMES);
        select(b : 1 .. ALL);
+       select(e : 1 .. EPOCHS);
        if
 #if ANY_TREE
-       :: HAVE_PUSHED(t, b) -> d_step { apply_sum(t, b) }
+       :: HAVE_PUSHED(t, b, e) -> d_step { apply_sum(t, e, b) }
 #else
-       :: sums[t] & BIT(b) -> d_step { apply_sum(t, b) }
+       :: SUMS(e, t) & BIT(b) -> d_step { apply_sum(t, e, b) }
 #endif
        :: else
        fi;
-       t = 0; b = 0 }
-#if REFUSES_ANY
-  :: atomic {
-       select(t : 1 .. TIMES);
-       if
-       :: MAY_DECIDE(t) -> refuse(t)
-       :: else
-       fi;
-       t = 0 }
-#endif
-#if FORGETS
-  :: d_step { MAY_FORGET -> forget() }
+       t = 0; b = 0; e = 0 }
+#if FENCES
+  :: d_step { memory.next <= LAST(SERVED(memory)) -> fence() }
 #endif
 #if CRASHES
   :: d_step { copy_server(memory, log) }
@@ -497,24 +582,30 @@ init {
   :: d_step { crash() }
 #endif
 #endif
+#if RENEWS
+  :: d_step { !is_renewed && pushed[0] != 0 -> renew() }
+#endif
 #if !ANY_TREE
   :: d_step { MAY_CLOSE(0) -> close(0) }
   :: d_step { MAY_CLOSE(1) -> close(1) }
 #if RESTARTS
   :: d_step { clear_copies() }
 #endif
+#endif
+#if GENERATIONS > 1
+  /* The controller installs another view; then it tells the server. */
   :: d_step { generation < GENERATIONS -> generation++ }
+  :: d_step { memory.generation < generation ->
+       memory.generation = generation; memory.next = FIRST(generation); memory.is_ahead = false }
+#endif
 #if EPOCHS > 1
-  :: d_step { !is_cold && entry < EPOCHS -> is_cold = true }
-  :: atomic { is_cold -> is_cold = false; entry++;
-#if !ROUNDS_GROW
-       least[0] = 1; least[1] = 1;
+  /* The server logs another entry; then the controller installs it. */
+  :: d_step { memory.entry < EPOCHS -> memory.entry++;
+#if ENTRY_FENCE
+       fence()
 #endif
-       if
-       :: d_step { clear_copies() } /* The row has another slot. */
-       :: skip
-       fi }
-#endif
+     }
+  :: d_step { entry < log.entry -> entry++ }
 #endif
   od
 }

@@ -95,20 +95,48 @@ class Job(_message.Message):
     def __init__(self, name: _Optional[str] = ..., job_number: _Optional[int] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., num_workers: _Optional[int] = ..., min_workers: _Optional[int] = ..., weight: _Optional[float] = ..., path_wanted: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., created_s: _Optional[float] = ..., ended_s: _Optional[float] = ..., generation: _Optional[int] = ..., path: _Optional[str] = ..., slot_count: _Optional[int] = ..., switches: _Optional[_Iterable[str]] = ..., workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., missing_workers: _Optional[_Iterable[int]] = ..., views: _Optional[_Iterable[_Union[JobView, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., switch_counts: _Optional[_Iterable[_Union[SwitchCounts, _Mapping]]] = ..., counts_error: _Optional[str] = ...) -> None: ...
 
 class JobView(_message.Message):
-    __slots__ = ("generation", "state", "path", "reason", "members", "trees")
+    __slots__ = ("generation", "state", "path", "reason", "members", "trees", "row_servers")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     PATH_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     TREES_FIELD_NUMBER: _ClassVar[int]
+    ROW_SERVERS_FIELD_NUMBER: _ClassVar[int]
     generation: int
     state: str
     path: str
     reason: str
     members: _containers.RepeatedScalarFieldContainer[int]
     trees: _containers.RepeatedCompositeFieldContainer[JobTree]
-    def __init__(self, generation: _Optional[int] = ..., state: _Optional[str] = ..., path: _Optional[str] = ..., reason: _Optional[str] = ..., members: _Optional[_Iterable[int]] = ..., trees: _Optional[_Iterable[_Union[JobTree, _Mapping]]] = ...) -> None: ...
+    row_servers: _containers.RepeatedCompositeFieldContainer[JobRowServer]
+    def __init__(self, generation: _Optional[int] = ..., state: _Optional[str] = ..., path: _Optional[str] = ..., reason: _Optional[str] = ..., members: _Optional[_Iterable[int]] = ..., trees: _Optional[_Iterable[_Union[JobTree, _Mapping]]] = ..., row_servers: _Optional[_Iterable[_Union[JobRowServer, _Mapping]]] = ...) -> None: ...
+
+class JobRowServer(_message.Message):
+    __slots__ = ("server_id", "address", "udp_port", "switch", "port", "tree_id", "first_row", "num_rows", "rows_wanted", "reason", "state")
+    SERVER_ID_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    UDP_PORT_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    TREE_ID_FIELD_NUMBER: _ClassVar[int]
+    FIRST_ROW_FIELD_NUMBER: _ClassVar[int]
+    NUM_ROWS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_WANTED_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    server_id: int
+    address: str
+    udp_port: int
+    switch: str
+    port: int
+    tree_id: int
+    first_row: int
+    num_rows: int
+    rows_wanted: int
+    reason: str
+    state: str
+    def __init__(self, server_id: _Optional[int] = ..., address: _Optional[str] = ..., udp_port: _Optional[int] = ..., switch: _Optional[str] = ..., port: _Optional[int] = ..., tree_id: _Optional[int] = ..., first_row: _Optional[int] = ..., num_rows: _Optional[int] = ..., rows_wanted: _Optional[int] = ..., reason: _Optional[str] = ..., state: _Optional[str] = ...) -> None: ...
 
 class JobTree(_message.Message):
     __slots__ = ("tree_id", "slot_count", "nodes")
@@ -229,7 +257,7 @@ class PortLoss(_message.Message):
     def __init__(self, port: _Optional[int] = ..., cause: _Optional[str] = ..., frames: _Optional[int] = ...) -> None: ...
 
 class Lease(_message.Message):
-    __slots__ = ("job", "generation", "tree_id", "slot_base", "slot_count", "weight", "state", "parent")
+    __slots__ = ("job", "generation", "tree_id", "slot_base", "slot_count", "weight", "state", "parent", "row_base", "row_slots")
     JOB_FIELD_NUMBER: _ClassVar[int]
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     TREE_ID_FIELD_NUMBER: _ClassVar[int]
@@ -238,6 +266,8 @@ class Lease(_message.Message):
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
+    ROW_BASE_FIELD_NUMBER: _ClassVar[int]
+    ROW_SLOTS_FIELD_NUMBER: _ClassVar[int]
     job: str
     generation: int
     tree_id: int
@@ -246,7 +276,9 @@ class Lease(_message.Message):
     weight: float
     state: str
     parent: str
-    def __init__(self, job: _Optional[str] = ..., generation: _Optional[int] = ..., tree_id: _Optional[int] = ..., slot_base: _Optional[int] = ..., slot_count: _Optional[int] = ..., weight: _Optional[float] = ..., state: _Optional[str] = ..., parent: _Optional[str] = ...) -> None: ...
+    row_base: int
+    row_slots: int
+    def __init__(self, job: _Optional[str] = ..., generation: _Optional[int] = ..., tree_id: _Optional[int] = ..., slot_base: _Optional[int] = ..., slot_count: _Optional[int] = ..., weight: _Optional[float] = ..., state: _Optional[str] = ..., parent: _Optional[str] = ..., row_base: _Optional[int] = ..., row_slots: _Optional[int] = ...) -> None: ...
 
 class PortCount(_message.Message):
     __slots__ = ("port", "host", "packets_in", "bytes_in", "packets_out", "bytes_out", "neighbour")

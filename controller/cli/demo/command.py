@@ -13,7 +13,6 @@ from typing import Literal
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from ....bmv2_topos import Testbed, WorkerResult, single_switch
 from ....bmv2_topos.errors import TestbedError
@@ -22,8 +21,9 @@ from ...api.operator_api import operator_pb2 as pb
 from ...api.operator_client import OperatorClient
 from .digits import load_digits
 from .errors import DemoError
+from .hot import hot
 from .progress import Progress
-from .proofs import Proof, check_proofs
+from .proofs import check_proofs, print_proofs
 from .record import RunRecord, SwitchRecord, WorkerLinkBytes, WorkerRecord
 from .reference import train_reference
 from .report import write_report
@@ -50,8 +50,9 @@ class DemoOptions:
     report: Path
 
 
-@click.command(
-    epilog="Exit codes: 0 everything is proved, 1 an error or a failed proof, 2 wrong use."
+@click.group(
+    invoke_without_command=True,
+    epilog="Exit codes: 0 everything is proved, 1 an error or a failed proof, 2 wrong use.",
 )
 @click.option(
     "--workers",
@@ -100,7 +101,9 @@ class DemoOptions:
     show_default=True,
     help="Folder of the report.",
 )
+@click.pass_context
 def demo(  # noqa: PLR0913 - click passes options by name
+    context: click.Context,
     *,
     workers: int,
     epochs: int,
@@ -112,11 +115,15 @@ def demo(  # noqa: PLR0913 - click passes options by name
 ) -> int:
     """Train a classifier of handwritten digits; a P4 switch sums every gradient.
 
+    With the command hot, train a text model on parameter servers instead.
+
     \b
     Examples:
       switchfold demo
       switchfold demo --mode udp --epochs 2
     """  # fmt: skip
+    if context.invoked_subcommand is not None:
+        return 0
     chosen: Mode = mode or ("veth" if os.geteuid() == 0 else "udp")
     if chosen == "udp" and target == "bmv2":
         raise click.UsageError("--target bmv2 has no UDP ports: use --mode veth")
@@ -136,7 +143,7 @@ def demo(  # noqa: PLR0913 - click passes options by name
     run = run_demo(options, console)
     proofs = check_proofs(run)
     page = write_report(run, proofs, report)
-    _print_proofs(proofs, console)
+    print_proofs(proofs, console)
     console.print(f"report: {page.resolve()}", soft_wrap=True, highlight=False)
     return 0 if all(proof.is_proved for proof in proofs) else 1
 
@@ -250,12 +257,4 @@ def switch_record(before: pb.Switch, after: pb.Switch) -> SwitchRecord:
     )
 
 
-def _print_proofs(proofs: list[Proof], console: Console) -> None:
-    table = Table(title="Proofs", title_justify="left")
-    table.add_column("")
-    table.add_column("claim")
-    table.add_column("measured")
-    for proof in proofs:
-        mark = "[bold green]proved[/]" if proof.is_proved else "[bold red]FAILED[/]"
-        table.add_row(mark, proof.claim, proof.measured)
-    console.print(table)
+demo.add_command(hot)

@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from rich.console import Console
+from rich.table import Table
 
 from ....hostlib.slots.wire import Outcome
 from .record import RunRecord
@@ -39,6 +42,18 @@ def check_proofs(run: RunRecord) -> list[Proof]:
         _packets_out(run),
         _training_time(run),
     ]
+
+
+def print_proofs(proofs: Sequence[Proof], console: Console) -> None:
+    """Print claims with their marks and what was measured."""
+    table = Table(title="Proofs", title_justify="left")
+    table.add_column("")
+    table.add_column("claim")
+    table.add_column("measured")
+    for proof in proofs:
+        mark = "[bold green]proved[/]" if proof.is_proved else "[bold red]FAILED[/]"
+        table.add_row(mark, proof.claim, proof.measured)
+    console.print(table)
 
 
 def _accuracy(run: RunRecord) -> Proof:

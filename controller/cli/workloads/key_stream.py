@@ -48,15 +48,17 @@ SEARCH: Final = KeyPopularity(num_keys=150_000_000, exponent=1.070)
 
 @final
 class KeyStream:
-    """Draws samples; the same popularity and seed give the same stream.
+    """Draws samples; the same popularity, seed and worker give the same stream.
+
+    Streams of one seed have the same popular keys. Workers draw independently of each other.
 
     A field's rank r is rank r * num_fields + f of all keys, and a bijection gives each rank its
     key. Without topics, the ranks of a field are independent of each other.
     """
 
-    def __init__(self, popularity: KeyPopularity, seed: int) -> None:
+    def __init__(self, popularity: KeyPopularity, seed: int, *, worker: int | None = None) -> None:
         self.popularity = popularity
-        self._generator = np.random.default_rng(seed)
+        self._generator = np.random.default_rng(seed if worker is None else (seed, worker))
         self._ranks = ZipfRanks(popularity.num_keys // popularity.num_fields, popularity.exponent)
         self._scramble = KeyScramble(popularity.num_keys, seed)
 

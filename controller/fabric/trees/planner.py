@@ -33,7 +33,7 @@ from .tree_plan import (
     latency_s,
     predict,
 )
-from .tree_roots import center, plant, tree_neighbours
+from .tree_roots import center, plant, possible_roots, tree_neighbours
 
 DEFAULT_MAX_TREES: Final = 8
 WORTH_A_TREE: Final = 0.02
@@ -47,7 +47,7 @@ _FIRST_SWITCHES: Final = 12
 _NUM_ALTERNATIVES: Final = 4
 
 
-def plan_trees(
+def plan_trees(  # noqa: PLR0913 - what a plan depends on
     fabric: Fabric,
     attachments: Sequence[Attachment],
     traffic: Traffic,
@@ -55,15 +55,17 @@ def plan_trees(
     max_trees: int = DEFAULT_MAX_TREES,
     slots: SlotDemand = NO_DEMAND,
     tie_break: int = 0,
+    roots: Sequence[str] = (),
 ) -> TreePlan:
     """Return the fastest trees found for these workers, the same for the same arguments.
 
     A switch with too few free slots is passed by if another path exists. `tie_break` rotates the
-    order in which equally good switches are taken, so that jobs spread. NoTreeError names the
-    workers that no tree can join.
+    order in which equally good switches are taken, so that jobs spread. Each tree is rooted at the
+    first switch in `roots` that it has and that no tree before it was rooted at, if there is one.
+    NoTreeError names the workers that no tree can join.
     """
     graph = planning_graph(fabric, attachments, slots, tie_break)
-    return _Search(fabric, graph, attachments, traffic).plan(max_trees)
+    return _Search(fabric, graph, attachments, traffic, roots).plan(max_trees)
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,13 @@ class _Search:
         graph: Graph,
         attachments: Sequence[Attachment],
         traffic: Traffic,
+        roots: Sequence[str],
     ) -> None:
         self._fabric = fabric
         self._graph = graph
         self._attachments = attachments
         self._traffic = traffic
+        self._roots = roots
         capacities = {end: fabric.capacity(*end) for end in sorted(graph.ends)}
         bits = 8 * traffic.link_bytes
         self._capacities = capacities
@@ -213,8 +217,15 @@ class _Search:
     def _planted(self, choice: _Choice) -> tuple[PlannedTree, ...]:
         """Return planned trees with shares, largest share first."""
         trees: list[PlannedTree] = []
-        for links, share in zip(choice.trees, choice.packing.shares, strict=True):
+        wanted = list(dict.fromkeys(self._roots))
+        shares = zip(choice.trees, choice.packing.shares, strict=True)
+        for links, share in sorted(shares, key=lambda one: -one[1]):
             neighbours = tree_neighbours(self._graph, links)
-            root = center(self._graph, neighbours)
+            able = possible_roots(self._graph, neighbours)
+            root = next((switch for switch in wanted if switch in able), None)
+            if root is None:
+                root = center(self._graph, neighbours)
+            else:
+                wanted.remove(root)
             trees.append(plant(self._fabric, neighbours, root, self._attachments, share))
-        return tuple(sorted(trees, key=lambda tree: -tree.share))
+        return tuple(trees)

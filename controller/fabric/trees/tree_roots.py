@@ -30,17 +30,21 @@ def tree_neighbours(graph: Graph, links: TreeLinks) -> Neighbours:
     return {switch: sorted(hops) for switch, hops in found.items()}
 
 
-def center(graph: Graph, neighbours: Neighbours) -> str:
-    """Return the switch from which the farthest worker is nearest.
+def possible_roots(graph: Graph, neighbours: Neighbours) -> list[str]:
+    """Return the tree's switches that can be its root, in the graph's order.
 
-    Among equals, the first in the graph's order. A root needs room for one child more than an
-    inner switch, since it has no parent.
+    A root needs room for one child more than an inner switch, since it has no parent.
     """
-    able = [
+    return [
         switch
         for switch in graph.hops
         if switch in neighbours and len(neighbours[switch]) <= graph.spare(switch)
     ]
+
+
+def center(graph: Graph, neighbours: Neighbours) -> str:
+    """Return the switch from which the farthest worker is nearest; of equals, the first."""
+    able = possible_roots(graph, neighbours)
     return min(able, key=lambda switch: _height(graph, neighbours, switch))
 
 

@@ -273,3 +273,115 @@ class JobEnded(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     reason: str
     def __init__(self, reason: _Optional[str] = ...) -> None: ...
+
+class RowServerMessage(_message.Message):
+    __slots__ = ("attach", "heartbeat", "set_rows")
+    ATTACH_FIELD_NUMBER: _ClassVar[int]
+    HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
+    SET_ROWS_FIELD_NUMBER: _ClassVar[int]
+    attach: AttachRowServer
+    heartbeat: Heartbeat
+    set_rows: SetRows
+    def __init__(self, attach: _Optional[_Union[AttachRowServer, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., set_rows: _Optional[_Union[SetRows, _Mapping]] = ...) -> None: ...
+
+class RowControllerMessage(_message.Message):
+    __slots__ = ("row_view", "rows_installed", "job_ended")
+    ROW_VIEW_FIELD_NUMBER: _ClassVar[int]
+    ROWS_INSTALLED_FIELD_NUMBER: _ClassVar[int]
+    JOB_ENDED_FIELD_NUMBER: _ClassVar[int]
+    row_view: RowView
+    rows_installed: RowsInstalled
+    job_ended: JobEnded
+    def __init__(self, row_view: _Optional[_Union[RowView, _Mapping]] = ..., rows_installed: _Optional[_Union[RowsInstalled, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ...) -> None: ...
+
+class AttachRowServer(_message.Message):
+    __slots__ = ("job_name", "server_id", "identity", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "switch_name", "rows_wanted")
+    JOB_NAME_FIELD_NUMBER: _ClassVar[int]
+    SERVER_ID_FIELD_NUMBER: _ClassVar[int]
+    IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    WIRE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    VALUES_PER_PACKET_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    MAC_FIELD_NUMBER: _ClassVar[int]
+    UDP_PORT_FIELD_NUMBER: _ClassVar[int]
+    INGRESS_PORT_FIELD_NUMBER: _ClassVar[int]
+    INGRESS_PORT_NAME_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_NAME_FIELD_NUMBER: _ClassVar[int]
+    ROWS_WANTED_FIELD_NUMBER: _ClassVar[int]
+    job_name: str
+    server_id: int
+    identity: bytes
+    wire_version: int
+    values_per_packet: int
+    address: str
+    mac: str
+    udp_port: int
+    ingress_port: int
+    ingress_port_name: str
+    switch_name: str
+    rows_wanted: int
+    def __init__(self, job_name: _Optional[str] = ..., server_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., switch_name: _Optional[str] = ..., rows_wanted: _Optional[int] = ...) -> None: ...
+
+class SetRows(_message.Message):
+    __slots__ = ("generation", "number", "rows", "epochs", "exponents")
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    EPOCHS_FIELD_NUMBER: _ClassVar[int]
+    EXPONENTS_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    number: int
+    rows: _containers.RepeatedScalarFieldContainer[int]
+    epochs: _containers.RepeatedScalarFieldContainer[int]
+    exponents: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, generation: _Optional[int] = ..., number: _Optional[int] = ..., rows: _Optional[_Iterable[int]] = ..., epochs: _Optional[_Iterable[int]] = ..., exponents: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class RowView(_message.Message):
+    __slots__ = ("generation", "tree_id", "first_row", "num_rows", "values_per_packet", "worker_id", "switch_address", "switch_mac", "switch_udp_port", "num_workers", "members", "reason")
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    TREE_ID_FIELD_NUMBER: _ClassVar[int]
+    FIRST_ROW_FIELD_NUMBER: _ClassVar[int]
+    NUM_ROWS_FIELD_NUMBER: _ClassVar[int]
+    VALUES_PER_PACKET_FIELD_NUMBER: _ClassVar[int]
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_MAC_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_UDP_PORT_FIELD_NUMBER: _ClassVar[int]
+    NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    tree_id: int
+    first_row: int
+    num_rows: int
+    values_per_packet: int
+    worker_id: int
+    switch_address: str
+    switch_mac: str
+    switch_udp_port: int
+    num_workers: int
+    members: _containers.RepeatedCompositeFieldContainer[RowMember]
+    reason: str
+    def __init__(self, generation: _Optional[int] = ..., tree_id: _Optional[int] = ..., first_row: _Optional[int] = ..., num_rows: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., worker_id: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_mac: _Optional[str] = ..., switch_udp_port: _Optional[int] = ..., num_workers: _Optional[int] = ..., members: _Optional[_Iterable[_Union[RowMember, _Mapping]]] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class RowMember(_message.Message):
+    __slots__ = ("worker_id", "child_id", "worker_bitmap", "switch_address", "switch_udp_port")
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    CHILD_ID_FIELD_NUMBER: _ClassVar[int]
+    WORKER_BITMAP_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_UDP_PORT_FIELD_NUMBER: _ClassVar[int]
+    worker_id: int
+    child_id: int
+    worker_bitmap: int
+    switch_address: str
+    switch_udp_port: int
+    def __init__(self, worker_id: _Optional[int] = ..., child_id: _Optional[int] = ..., worker_bitmap: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_udp_port: _Optional[int] = ...) -> None: ...
+
+class RowsInstalled(_message.Message):
+    __slots__ = ("generation", "number")
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    number: int
+    def __init__(self, generation: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...

@@ -39,6 +39,11 @@ class SwitchfoldSessionStub(object):
                 request_serializer=hostlib_dot_control_dot_session__api_dot_session__pb2.WorkerMessage.SerializeToString,
                 response_deserializer=hostlib_dot_control_dot_session__api_dot_session__pb2.ControllerMessage.FromString,
                 _registered_method=True)
+        self.ServeRows = channel.stream_stream(
+                '/switchfold.session.v1.SwitchfoldSession/ServeRows',
+                request_serializer=hostlib_dot_control_dot_session__api_dot_session__pb2.RowServerMessage.SerializeToString,
+                response_deserializer=hostlib_dot_control_dot_session__api_dot_session__pb2.RowControllerMessage.FromString,
+                _registered_method=True)
 
 
 class SwitchfoldSessionServicer(object):
@@ -50,6 +55,14 @@ class SwitchfoldSessionServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ServeRows(self, request_iterator, context):
+        """One stream is one parameter server's place in a job, for its hot rows. It opens with
+        AttachRowServer, lives by Heartbeat, and may be opened again at any time.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SwitchfoldSessionServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -57,6 +70,11 @@ def add_SwitchfoldSessionServicer_to_server(servicer, server):
                     servicer.Join,
                     request_deserializer=hostlib_dot_control_dot_session__api_dot_session__pb2.WorkerMessage.FromString,
                     response_serializer=hostlib_dot_control_dot_session__api_dot_session__pb2.ControllerMessage.SerializeToString,
+            ),
+            'ServeRows': grpc.stream_stream_rpc_method_handler(
+                    servicer.ServeRows,
+                    request_deserializer=hostlib_dot_control_dot_session__api_dot_session__pb2.RowServerMessage.FromString,
+                    response_serializer=hostlib_dot_control_dot_session__api_dot_session__pb2.RowControllerMessage.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -86,6 +104,33 @@ class SwitchfoldSession(object):
             '/switchfold.session.v1.SwitchfoldSession/Join',
             hostlib_dot_control_dot_session__api_dot_session__pb2.WorkerMessage.SerializeToString,
             hostlib_dot_control_dot_session__api_dot_session__pb2.ControllerMessage.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ServeRows(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/switchfold.session.v1.SwitchfoldSession/ServeRows',
+            hostlib_dot_control_dot_session__api_dot_session__pb2.RowServerMessage.SerializeToString,
+            hostlib_dot_control_dot_session__api_dot_session__pb2.RowControllerMessage.FromString,
             options,
             channel_credentials,
             insecure,

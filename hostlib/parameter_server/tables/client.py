@@ -26,6 +26,7 @@ from ...latency import WorkerLog
 from ...peers.event_loop import EventLoop
 from ...peers.frames import MAX_BATCH_BYTES, FrameKind, Greeting, Purpose
 from ...peers.handshake import PeerCall
+from ..hot_worker.key_counts import KeyCounts, MakeCounts
 from ..options import GENERATION, ClientOptions
 from ..rows import PulledRows, partition
 from ..rows.optimisers import check_array
@@ -46,9 +47,16 @@ class TableClient:
 
     `servers`: (address, port) by shard, the same on all workers. The constructor waits until all
     servers have answered. Raises ServerLostError, PeerRefusedError and ExchangeTimeoutError.
+    `make_counts`: how keys are counted of which servers are to choose the hot ones.
     """
 
-    def __init__(self, servers: Sequence[tuple[str, int]], options: ClientOptions) -> None:
+    def __init__(
+        self,
+        servers: Sequence[tuple[str, int]],
+        options: ClientOptions,
+        *,
+        make_counts: MakeCounts = KeyCounts,
+    ) -> None:
         if not servers:
             raise ConfigurationError("no parameter servers; give the address of at least one")
         self.options = options
@@ -75,9 +83,9 @@ class TableClient:
                     token=options.token,
                 ),
                 self._incarnation,
-                unreachable_s=options.reconnect_s,
-                timeout_s=options.timeout_s,
+                options=options,
                 latency=self._latency,
+                make_counts=make_counts,
             )
             for shard, address in enumerate(servers)
         ]
@@ -112,6 +120,8 @@ class TableClient:
         def define() -> None:
             for session in self._sessions:
                 session.change(FrameKind.DEFINE, payload, gathering.take)
+                if definition.hot_keys and session.hot is not None:
+                    session.hot.count_keys(definition.number, definition.sketch_capacity)
 
         self._post(define)
         self._wait(gathering.future, f"definition of table {definition.name!r}")
@@ -187,13 +197,11 @@ class TableClient:
         def send() -> None:
             self._begin_call()
             for shard, payload, num_keys in parts:
-                self._sessions[shard].change(
-                    kind,
-                    payload,
-                    gathering.take,
-                    table=definition.number,
-                    num_keys=num_keys,
-                )
+                session, table = self._sessions[shard], definition.number
+                if definition.hot_keys and session.hot is not None and kind is FrameKind.PUSH:
+                    session.hot.push(table, payload, num_keys, gathering.take)
+                else:
+                    session.change(kind, payload, gathering.take, table=table, num_keys=num_keys)
 
         self._post_or_fail(send, gathering)
         return gathering.future
@@ -218,7 +226,9 @@ class TableClient:
                 self._sessions[shard].note_parsed()
                 gathering.take(None)
 
-            self._sessions[shard].pull(definition.number, wanted[shard], definition.width, take)
+            session = self._sessions[shard]
+            path = session.hot if definition.hot_keys and session.hot is not None else session
+            path.pull(definition.number, wanted[shard], definition.width, take)
 
         def ask_all() -> None:
             self._begin_call()
@@ -328,6 +338,11 @@ class SparseTable:
         a synchronous table, they are applied later, with those of the other workers. Gradients of
         a key that repeats are added first. The arrays may change after the call.
 
+        In a table with hot keys, gradients of these may go to a switch, which adds up those of
+        several workers: they are rounded to multiples of a power of two that the server chooses for
+        their row. Await the futures before `advance` if no push of an ended iteration may be
+        missing after a crash of this process.
+
         Waits while too many gradients have no receipt. The future's errors: RowTableFullError,
         DiskFullError and other StorageErrors (nothing of this server's part has an effect),
         ServerLostError and LogBrokenError (unknown), ServerRestartedError (the server lost its
@@ -348,6 +363,9 @@ class SparseTable:
 
     def pull(self, keys: NDArray[np.int64]) -> Future[PulledRows]:
         """Ask for the rows of keys, in the keys' order; they hold this worker's earlier pushes.
+
+        Rows of hot keys may come from a switch. They may lack this worker's latest pushes then, and
+        their number of updates is UNKNOWN_UPDATES.
 
         The future's errors: ExchangeTimeoutError (a slower worker does not advance; names it),
         RowTableFullError, ServerLostError. Raises RowShapeError and ConfigurationError.

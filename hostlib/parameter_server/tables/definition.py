@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self, final
 
 from ...errors import ConfigurationError, PeerProtocolError
+from ...hot_rows.sketch import MAX_CAPACITY
 from ...native.row_library import MOST_ROWS, MOST_WIDTH
 from ..rows import (
     Adagrad,
@@ -26,6 +27,9 @@ from ..rows import (
 )
 
 MAX_NAME_CHARACTERS = 256
+_COUNTERS_PER_KEY = 8
+_FEWEST_COUNTERS = 1024
+MOST_HOT_KEYS = MAX_CAPACITY // _COUNTERS_PER_KEY
 _OPTIMISERS: dict[str, type[Optimiser]] = {
     kind.__name__: kind for kind in (GradientSum, Sgd, Adagrad, Adam, Ftrl)
 }
@@ -57,6 +61,8 @@ class TableDefinition:
     """
     is_mean: bool = False
     """Synchronous tables: divide gradients by the number of workers before they are added up."""
+    hot_keys: int = 0
+    """Most keys of an asynchronous table, on each server, whose rows a switch may have."""
 
     def __post_init__(self) -> None:
         if not (1 <= len(self.name) <= MAX_NAME_CHARACTERS and self.name.isprintable()):
@@ -82,11 +88,25 @@ class TableDefinition:
             raise ConfigurationError(
                 f"table {self.name!r}: only a synchronous table (staleness 0) has means"
             )
+        if not 0 <= self.hot_keys <= MOST_HOT_KEYS:
+            raise ConfigurationError(
+                f"table {self.name!r}: {self.hot_keys} hot keys; give 0 to {MOST_HOT_KEYS}"
+            )
+        if self.hot_keys and self.staleness is not None:
+            raise ConfigurationError(
+                f"table {self.name!r}: hot keys and staleness {self.staleness}; only an"
+                " asynchronous table (staleness None) has hot keys"
+            )
 
     @property
     def number(self) -> int:
         """The table's number in frames: the CRC-32 of its name."""
         return zlib.crc32(self.name.encode())
+
+    @property
+    def sketch_capacity(self) -> int:
+        """Counters of the sketches in which workers count keys, and a server adds them up."""
+        return max(_FEWEST_COUNTERS, _COUNTERS_PER_KEY * self.hot_keys)
 
     @property
     def is_synchronous(self) -> bool:
@@ -114,6 +134,7 @@ class TableDefinition:
             "seed": self.seed,
             "staleness": self.staleness,
             "is_mean": self.is_mean,
+            "hot_keys": self.hot_keys,
         }
         return json.dumps(described).encode()
 
@@ -146,7 +167,8 @@ class TableDefinition:
 
 def _check_types(fields: dict[str, Any]) -> None:
     """Raise TypeError if a number is none: the log must not hold what no table can be made of."""
-    numbers = [fields["width"], fields["max_rows"], fields["seed"], fields["staleness"] or 0]
+    numbers = [fields[name] for name in ("width", "max_rows", "seed", "hot_keys")]
+    numbers.append(fields["staleness"] or 0)
     if {type(number) for number in numbers} != {int} or type(fields["is_mean"]) is not bool:
         raise TypeError("a number or a flag of another type")
 

@@ -9,7 +9,8 @@ from typing import Final, final
 
 import numpy as np
 
-from ...errors import HostlibError, PeerError, PeerProtocolError, PeerRefusedError
+from ...errors import HostlibError, HotRowError, PeerError, PeerProtocolError, PeerRefusedError
+from ...hot_rows import FrequencySketch
 from ...latency import ServedRequests, ServerLog
 from ...peers.connection import Connection
 from ...peers.event_loop import EventLoop
@@ -23,12 +24,16 @@ from ...peers.frames import (
     FrameKind,
     Packable,
     ReceiptFrame,
+    RoundsFrame,
     RowsFrame,
+    SketchFrame,
     TableFrame,
     pack_times,
 )
 from ...peers.heartbeat import Heartbeat
 from ...peers.inbound import REFUSED_S
+from ..hot_server.hot_row_server import HotRowServer
+from ..hot_server.rounds import RowsOfRounds
 from ..rows import PulledRows
 from .change import CHANGES, TableChange
 from .denial import describe
@@ -37,7 +42,10 @@ from .state import KEY_BYTES
 
 _MAX_UNREAD_BYTES: Final = MAX_BATCH_BYTES
 """Rows that a worker has not read; beyond it, its further pulls wait."""
-_KINDS: Final = CHANGES | {FrameKind.PULL, FrameKind.HEARTBEAT}
+_MOST_UNTOLD_BYTES: Final = 1 << 22
+"""What a worker has not read; beyond it, it is told nothing more of hot rows."""
+_HOT: Final = frozenset((FrameKind.DECIDE, FrameKind.SKETCH))
+_KINDS: Final = CHANGES | _HOT | {FrameKind.PULL, FrameKind.HEARTBEAT}
 _MEASURED: Final = frozenset((FrameKind.PUSH, FrameKind.PULL))
 
 
@@ -52,6 +60,7 @@ class TablePort:
         worker_id: int,
         connection: Connection,
         *,
+        hot: HotRowServer | None = None,
         latency: ServerLog | None = None,
     ) -> None:
         self.connection = connection
@@ -64,6 +73,8 @@ class TablePort:
         self._unread_bytes = 0  # rows since the kernel had last taken all
         self._receipt: int | None = None  # the number of the next RECEIPT
         self._served: ServedRequests | None = None  # if the worker measures
+        self._hot = hot
+        self._wants_hot = False
         self._latency = latency
         self._connection_number = latency.connect() if latency is not None else 0
         connection.receiver = self
@@ -101,10 +112,14 @@ class TablePort:
         if frame.kind is FrameKind.ENTER:
             enter = EnterFrame.unpack(frame)
             self._served = ServedRequests(self._loop) if enter.is_measured else None
+            self._wants_hot = enter.wants_hot
             self._enter(enter.incarnation)
             return
         if not self._incarnation:
             raise PeerProtocolError(f"{frame.kind.name} frame before ENTER")
+        if frame.kind in _HOT:
+            self._take_hot(frame, payload)
+            return
         served = self._served
         if served is not None:
             served.begin(frame, connection.arrived_ns)
@@ -124,14 +139,33 @@ class TablePort:
         origin = (self._worker_id, self._incarnation, asked.number)
         self._service.submit(TableChange(asked.kind, *origin, asked.table, asked.num_keys), payload)
 
+    def _take_hot(self, frame: Frame, payload: memoryview) -> None:
+        if self._hot is None:
+            return
+        if frame.kind is FrameKind.SKETCH:
+            try:
+                sketch = FrequencySketch.unpack(bytes(payload))
+                self._hot.add_sketch(SketchFrame.unpack(frame).table, sketch)
+            except HotRowError as error:
+                raise PeerProtocolError(f"SKETCH frame: {error}") from error
+            return
+        asked = RoundsFrame.unpack(frame)
+        rounds = asked.rounds(payload)
+        of_rows = RowsOfRounds(rounds["row"].astype(np.uint32), rounds["round"].astype(np.uint32))
+        self._hot.decide(self._worker_id, self, asked.generation, of_rows)
+
     def on_drained(self, connection: Connection) -> None:
         """Answer pulls again."""
         self._unread_bytes = 0
+        if self._hot is not None:
+            self._hot.on_drained(self._worker_id, self)
         self.on_room()
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
         """Tell the service; the worker may connect again."""
         self._service.detach(self._worker_id, self)
+        if self._hot is not None:
+            self._hot.leave(self._worker_id, self)
 
     def _enter(self, incarnation: int) -> None:
         if not incarnation or self._incarnation not in (0, incarnation):
@@ -170,6 +204,8 @@ class TablePort:
         accepted, num_open = service.accepted(worker_id), service.num_open(worker_id)
         clock = service.state.workers[worker_id].clock
         self._send(EnteredFrame(accepted, num_open, clock, service.identity))
+        if self._hot is not None and self._wants_hot:
+            self._hot.enter(worker_id, self)
 
     def _send_receipt(self) -> None:
         if self._receipt:
@@ -197,6 +233,22 @@ class TablePort:
         self._unread_bytes += payload.nbytes
         if self.connection.is_drained:
             self._unread_bytes = 0
+
+    # The server of hot rows calls the methods below.
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the worker has not read so much that it is told nothing more now."""
+        return self._unread_bytes > _MOST_UNTOLD_BYTES and not self.connection.is_drained
+
+    def send_hot(self, frame: Packable, payload: bytes) -> None:
+        """Send a frame about hot rows."""
+        self._send(frame, memoryview(payload) if payload else None)
+        self._unread_bytes += len(payload)
+        if self.connection.is_drained:
+            self._unread_bytes = 0
+
+    # The service calls the methods below, too.
 
     def on_room(self) -> None:
         """Read on."""

@@ -13,10 +13,10 @@ import logging
 import secrets
 import time
 import zlib
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol, final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,7 @@ from ...errors import (
     ConfigurationError,
     ExchangeTimeoutError,
     HostlibError,
-    LogBusyError,
     PeerClosedError,
-    PeerError,
     PeerProtocolError,
     PeerRefusedError,
     RowMemoryError,
@@ -36,54 +34,30 @@ from ...errors import (
 )
 from ...peers.event_loop import EventLoop
 from ...peers.frames import MAX_BATCH_BYTES, FrameKind
-from ..rows import PulledRows
+from ..hot_server.changes import HotChange, HotFence, HotLayout, is_hot, unpack
+from ..hot_server.rounds import RowsOfRounds
+from ..hot_server.state import HotState
 from ..storage import LogEvents, LogOptions, ServerStorage, WriteAheadLog
-from .change import HEADER_BYTES, MAX_OPEN_REQUESTS, TableChange
+from .change import MAX_OPEN_REQUESTS, TableChange
+from .change_queue import ChangeQueue, QueuedChange
+from .service_seams import HotListener, TableCaller
 from .snapshot import Snapshots, restore
-from .state import KEPT_INCARNATIONS, TableState
+from .state import KEPT_INCARNATIONS, DefinedTable, TableState
 
 SNAPSHOT_BYTES = 1 << 30
 """Growth of the log after which there is a new snapshot."""
 _CHECK_S = 0.5
-_NOTHING = memoryview(b"")
+_UNLOGGED = frozenset((FrameKind.ENTER, FrameKind.HEARTBEAT, FrameKind.DECIDE, FrameKind.SKETCH))
+"""Frames that need no room in the log: there are few of them."""
 _LOG_OPTIONS = LogOptions(waiting_bytes=2 * MAX_BATCH_BYTES)
 _logger = logging.getLogger(__name__)
 
 
-class TableCaller(Protocol):
-    """A worker's connection, as the service sees it."""
+class _Owed(NamedTuple):
+    """Claimed rounds whose record the log refused: they are to count no worker."""
 
-    def on_applied(self, request: TableChange) -> None:
-        """Learn that a request is applied, and durable."""
-        ...
-
-    def on_denied(self, number: int, error: HostlibError, *, is_pull: bool) -> None:
-        """Learn that a request or a pull has no effect."""
-        ...
-
-    def on_rows(self, number: int, table: int, rows: PulledRows) -> None:
-        """Take the rows of a pull."""
-        ...
-
-    def on_room(self) -> None:
-        """Learn that the service may take frames again."""
-        ...
-
-    def refuse(self, error: PeerError) -> None:
-        """Say why this connection is of no use, and close it."""
-        ...
-
-    def drop(self) -> None:
-        """Close this connection: the same process has another one."""
-        ...
-
-
-class _Logged(NamedTuple):
-    """A request whose record is not durable yet."""
-
-    lsn: int
-    request: TableChange
-    payload: memoryview
+    generation: int
+    rounds: RowsOfRounds
 
 
 class _Pull(NamedTuple):
@@ -122,21 +96,23 @@ class TableService:
         self.state = TableState(num_workers)
         self.began_ns = 0
         """When applying, or reading rows, last began; on the loop's clock of measurements."""
+        self.num_applied = 0
+        """Lsn of the last record that was applied; without a log, the number of changes."""
         self._loop = loop
         self._timeout_s = timeout_s
         self._clients: dict[int, TableCaller] = {}
         self._accepted = [0] * num_workers
         """By worker, the last request that is logged or applied."""
-        self._last_lsn = [0] * num_workers
         self._incarnations = [0] * num_workers
         self._replaced: list[deque[int]] = [
             deque(maxlen=KEPT_INCARNATIONS) for _ in range(num_workers)
         ]
         self._denials: list[deque[tuple[int, HostlibError]]] = [deque() for _ in range(num_workers)]
-        self._logged: deque[_Logged] = deque()
-        self._held: deque[tuple[TableChange, memoryview]] = deque()  # the log had no room for these
+        self._owed: list[_Owed] = []
+        self.hot: HotListener | None = None
+        """Learns of changes that matter to hot rows."""
         self._pulls: list[_Pull] = []
-        self.identity = secrets.randbits(32)
+        self.full_identity = secrets.token_bytes(16)
         """Drawn at random for the log; for this run of the server if there is no log."""
         self._storage: ServerStorage | None = None
         self._snapshots: Snapshots | None = None
@@ -149,14 +125,18 @@ class TableService:
                 on_room=lambda: self._post(self._on_room),
             )
             self._storage = ServerStorage(directory, events, log_options or _LOG_OPTIONS)
-            self.identity = zlib.crc32(self._storage.log.identity.bytes)
+            self.full_identity = self._storage.log.identity.bytes
             try:
                 self._recover(self._storage)
             except BaseException:
                 self._storage.close()
                 raise
             self._snapshots = Snapshots(self._storage, self.state, snapshot_bytes)
-        loop.run(self._watch_pulls)
+        log = None if self._storage is None else self._storage.log
+        self._queue = ChangeQueue(log, num_workers, self._apply, self._fail)
+        self.identity = zlib.crc32(self.full_identity)
+        """32 bits for workers, which change with `full_identity`."""
+        loop.run(self._watch)
 
     def close(self) -> None:
         """Make durable what is logged, and close the log."""
@@ -167,10 +147,10 @@ class TableService:
 
     def takes(self, kind: FrameKind) -> bool:
         """Return whether clients may pass on such a frame; if not, they wait for `on_room`."""
-        if self._storage is None or kind in (FrameKind.ENTER, FrameKind.HEARTBEAT):
+        if self._storage is None or kind in _UNLOGGED:
             return True
         # A pull waits for the pushes before it, and none of those may still have to be logged.
-        return not self._held and (kind is FrameKind.PULL or self._storage.log.has_room)
+        return not self._queue.is_held and (kind is FrameKind.PULL or self._queue.has_room)
 
     def enter(self, client: TableCaller, request: TableChange) -> None:
         """Answer a worker through this client from now on; the request is its ENTER.
@@ -198,7 +178,11 @@ class TableService:
             self._replaced[worker_id].append(current)
         self._incarnations[worker_id], self._accepted[worker_id] = incarnation, 0
         self._denials[worker_id].clear()
-        self._take(request._replace(num_keys=len(self.state.workers)), _NOTHING)
+        # What its older process has in open rounds must not count as the new one's.
+        claimed = self.state.hot.claim_all()
+        self._take(
+            QueuedChange(request._replace(num_keys=len(self.state.workers)), claimed=claimed)
+        )
 
     def detach(self, worker_id: int, client: TableCaller) -> None:
         """Learn that a connection is gone; its pulls are forgotten, as the worker asks again."""
@@ -212,7 +196,7 @@ class TableService:
 
     def num_open(self, worker_id: int) -> int:
         """Return how far before `accepted` the first request is that is not durable, plus 1."""
-        waiting = (*(one.request for one in self._logged), *(request for request, _ in self._held))
+        waiting = self._queue.requests()
         numbers = (request.number for request in waiting if request.worker_id == worker_id)
         accepted = self._accepted[worker_id]
         return accepted + 1 - min(numbers, default=accepted + 1)
@@ -238,39 +222,42 @@ class TableService:
             self._deny(request, error)
             return
         self._accepted[worker_id] = request.number
-        self._take(request, payload)
+        self._take(QueuedChange(request, payload))
 
-    def _take(self, request: TableChange, payload: memoryview) -> None:
-        if self._storage is None:
-            self._apply(_Logged(0, request, payload))
-            self._serve_pulls()
-        elif self._held or not self._append(self._storage.log, request, payload):
-            self._held.append((request, payload))
+    @property
+    def hot_state(self) -> HotState:
+        """The hot rows."""
+        return self.state.hot
 
-    def _append(self, log: WriteAheadLog, request: TableChange, payload: memoryview) -> bool:
-        """Log or deny a request; return False if it has to wait for room."""
-        try:
-            lsn = log.append([request.pack(), payload])
-        except LogBusyError:
-            return False
-        except ValueError as error:
-            self._deny(request, ConfigurationError(f"{error}; push fewer keys at a time"))
-        except StorageError as error:
-            self._deny(request, error)
+    @property
+    def hot_tables(self) -> Mapping[int, DefinedTable]:
+        """All tables by number."""
+        return self.state.tables
+
+    @property
+    def counters(self) -> Counter[str]:
+        """Those of the state, and of hot rows."""
+        return self.state.counters
+
+    @property
+    def takes_hot(self) -> bool:
+        """Whether sums of hot rows may come; if not, the switch can repeat them."""
+        return self._queue.has_room
+
+    def submit_hot(self, change: HotChange) -> None:
+        """Take a change of hot rows; the rounds of sums and fences are claimed."""
+        if isinstance(change, HotLayout):
+            claimed = self.state.hot.claim_layout(change)
+        elif change.decided.rows.size:
+            claimed = change.decided
         else:
-            self._last_lsn[request.worker_id] = lsn
-            self._logged.append(_Logged(lsn, request, payload))
-        return True
-
-    def _take_held(self) -> None:
-        """Log what the log had no room for; called when something has become durable."""
-        if self._storage is None:
             return
-        had = bool(self._held)
-        while self._held and self._append(self._storage.log, *self._held[0]):
-            self._held.popleft()
-        if had and not self._held:
-            self._on_room()
+        self._take(QueuedChange(change, claimed=claimed))
+
+    def _take(self, change: QueuedChange) -> None:
+        self._queue.take(change)
+        if self._storage is None:
+            self._serve_pulls()
 
     def pull(
         self,
@@ -289,7 +276,7 @@ class TableService:
         except ConfigurationError as error:
             client.on_denied(number, error, is_pull=True)
             return
-        lsn = self._last_lsn[worker_id] if self._logged else 0
+        lsn = self._queue.last_lsn(worker_id)
         deadline_s = time.monotonic() + self._timeout_s
         self._pulls.append(_Pull(client, worker_id, number, table, clock, keys, lsn, deadline_s))
         self._serve_pulls()
@@ -304,9 +291,13 @@ class TableService:
         state, started_s = self.state, time.monotonic()
         if storage.snapshot is not None:
             restore(state, storage.snapshot.chunks())
-        num_records = 0
+        num_records, self.num_applied = 0, storage.log.durable_lsn
         reasons: list[dict[int, HostlibError]] = [{} for _ in state.workers]
         for lsn, record in storage.records():
+            num_records += 1
+            if is_hot(record):
+                state.apply_hot(unpack(record), lsn=lsn, is_replay=True)
+                continue
             request, payload = TableChange.unpack(record)
             if request.worker_id >= len(state.workers):
                 raise self._wrong_number(storage.log, f"requests of worker {request.worker_id}")
@@ -314,7 +305,6 @@ class TableService:
                 if request.num_keys != len(state.workers):
                     raise self._wrong_number(storage.log, f"{request.num_keys} workers")
                 reasons[request.worker_id].clear()
-            num_records += 1
             try:
                 state.apply(request, payload, lsn=lsn, is_replay=True)
             except RowMemoryError:
@@ -338,45 +328,83 @@ class TableService:
         )
 
     def _on_durable(self, lsn: int) -> None:
-        while self._logged and self._logged[0].lsn <= lsn:
-            self._apply(self._logged.popleft())
-        self._take_held()
-        self._serve_pulls()
+        self._queue.on_durable(lsn)
+        self._go_on()
 
     def _on_failed(self, first_lsn: int, last_lsn: int, error: StorageError) -> None:
-        while self._logged and self._logged[0].lsn <= last_lsn:
-            logged = self._logged.popleft()
-            if logged.lsn < first_lsn:
-                self._apply(logged)
-            else:
-                self._deny(logged.request, error)
-        self._take_held()
+        self._queue.on_failed(first_lsn, last_lsn, error)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Take what waits for the log."""
+        if self._queue.take_held():
+            self._on_room()
         self._serve_pulls()
 
     def _on_room(self) -> None:
         for client in list(self._clients.values()):
             client.on_room()
 
-    def _apply(self, logged: _Logged) -> None:
+    def _apply(self, change: QueuedChange, lsn: int, num_bytes: int) -> None:
         self.began_ns = self._loop.clock_ns()
-        try:
-            self.state.apply(logged.request, logged.payload, lsn=logged.lsn)
-        except HostlibError as error:
-            self._deny(logged.request, error)
-        except Exception as error:  # a defect: the worker must not take the request for done
-            _logger.exception("applying %s failed", logged.request)
-            text = (
-                f"applying request {logged.request.number} failed: {error!r}; see the server's log"
-            )
-            self._deny(logged.request, PeerProtocolError(text))
+        self.num_applied = lsn or self.num_applied + 1
+        if isinstance(change.request, TableChange):
+            self._apply_request(change.request, change.payload, lsn)
         else:
-            client = self._client_of(logged.request)
-            if client is not None:
-                client.on_applied(logged.request)
-        if logged.request.kind is FrameKind.ADVANCE:
-            self._serve_pulls()  # before the records of the next iteration
+            self._apply_hot(change.request, lsn)
         if self._snapshots is not None:
-            self._snapshots.note(logged.lsn, len(logged.payload) + HEADER_BYTES)
+            self._snapshots.note(lsn, num_bytes)
+
+    def _apply_request(self, request: TableChange, payload: memoryview, lsn: int) -> None:
+        try:
+            decided = self.state.apply(request, payload, lsn=lsn)
+        except HostlibError as error:
+            self._deny(request, error)
+        except Exception as error:  # a defect: the worker must not take the request for done
+            _logger.exception("applying %s failed", request)
+            text = f"applying request {request.number} failed: {error!r}; see the server's log"
+            self._deny(request, PeerProtocolError(text))
+        else:
+            if self.hot is not None and decided is not None:
+                self.hot.on_decided(decided)
+            client = self._client_of(request)
+            if client is not None:
+                client.on_applied(request)
+            # After the receipt, which depends on nothing that is done for hot rows.
+            if self.hot is not None and request.kind in (FrameKind.START, FrameKind.PUSH):
+                self.hot.on_batch(request.table, *self.state.batch(request, payload))
+        if request.kind is FrameKind.ADVANCE:
+            self._serve_pulls()  # before the records of the next iteration
+
+    def _apply_hot(self, change: HotChange, lsn: int) -> None:
+        try:
+            decided = self.state.apply_hot(change, lsn=lsn)
+        except Exception:  # a defect; the rounds may be open still, and workers ask about them
+            _logger.exception("applying a change of hot rows failed")
+            return
+        if self.hot is not None:
+            self.hot.on_decided(decided)
+            if isinstance(change, HotLayout):
+                self.hot.on_layout()
+
+    def _fail(self, change: QueuedChange, error: HostlibError) -> None:
+        """Learn that the log has not taken a change."""
+        if change.claimed.rows.size:
+            self._owed.append(_Owed(self.state.hot.generation, change.claimed))
+        if isinstance(change.request, TableChange):
+            self._deny(change.request, error)
+            return
+        _logger.warning("a change of hot rows has no effect: %s", error)
+        if isinstance(change.request, HotLayout) and self.hot is not None:
+            self.hot.on_layout_failed()
+
+    def _fence_owed(self) -> None:
+        """Decide the rounds whose records the log had refused, if it takes records again."""
+        owed, self._owed = self._owed, []
+        for generation, rounds in owed:
+            open_rounds = rounds.where(self.state.hot.rounds.is_undecided(rounds))
+            if generation == self.state.hot.generation and open_rounds.rows.size:
+                self.submit_hot(HotFence(generation, open_rounds))
 
     def _deny(self, request: TableChange, error: HostlibError) -> None:
         _logger.warning(
@@ -400,7 +428,7 @@ class TableService:
         return self._clients.get(request.worker_id)
 
     def _serve_pulls(self) -> None:
-        first_lsn = self._logged[0].lsn if self._logged else 0
+        first_lsn = self._queue.first_lsn
         waiting: list[_Pull] = []
         for pull in self._pulls:
             has_own = not first_lsn or pull.lsn < first_lsn
@@ -416,12 +444,16 @@ class TableService:
                 pull.client.on_rows(pull.number, pull.table, rows)
         self._pulls = waiting
 
+    def _watch(self) -> None:
+        self._watch_pulls()
+        self._fence_owed()
+        self._loop.call_later(_CHECK_S, self._watch)
+
     def _watch_pulls(self) -> None:
         now_s = time.monotonic()
         for pull in [pull for pull in self._pulls if pull.deadline_s < now_s]:
             self._pulls.remove(pull)
             pull.client.on_denied(pull.number, self._too_late(pull), is_pull=True)
-        self._loop.call_later(_CHECK_S, self._watch_pulls)
 
     def _too_late(self, pull: _Pull) -> ExchangeTimeoutError:
         name = self.state.tables[pull.table].definition.name

@@ -32,14 +32,19 @@ from ...peers.frames import (
     EnterFrame,
     Frame,
     FrameKind,
+    Packable,
     ReceiptFrame,
     TableFrame,
 )
 from ...peers.handshake import PeerCall
+from ..hot_worker import ServerRows
+from ..hot_worker.key_counts import KeyCounts, MakeCounts
+from ..options import ClientOptions
 from ..rows import PulledRows
 from .denial import error_of
 
 _KINDS: Final = frozenset((FrameKind.ENTERED, FrameKind.RECEIPT, FrameKind.ROWS, FrameKind.DENIED))
+_HOT_KINDS: Final = frozenset((FrameKind.HOT_ROWS, FrameKind.DECISIONS))
 Done = Callable[[HostlibError | None], None]
 DonePull = Callable[[PulledRows | HostlibError], None]
 
@@ -68,7 +73,7 @@ class ShardSession:
     """Runs in the loop's thread. It dials when there is something to send, and when it breaks.
 
     What has no receipt is sent again over each new connection, in its order. The server knows what
-    it has taken, so nothing counts twice. If the server is away for longer than `unreachable_s`, or
+    it has taken, so nothing counts twice. If the server is away for longer than `reconnect_s`, or
     answers nothing for `timeout_s`, all that is open fails with ServerLostError; whether it was
     applied is unknown then. A server that came back without what it had taken is of no use any
     more: all fails with ServerRestartedError.
@@ -80,9 +85,9 @@ class ShardSession:
         call: PeerCall,
         incarnation: int,
         *,
-        unreachable_s: float,
-        timeout_s: float,
+        options: ClientOptions,
         latency: WorkerLog | None = None,
+        make_counts: MakeCounts = KeyCounts,
     ) -> None:
         self.shard = call.greeting.receiver
         self.clock = 0
@@ -95,8 +100,8 @@ class ShardSession:
         self._loop = loop
         self._call = call
         self._incarnation = incarnation
-        self._unreachable_s = unreachable_s
-        self._timeout_s = timeout_s
+        self._unreachable_s = options.reconnect_s
+        self._timeout_s = options.timeout_s
         self._identity: int | None = None  # of what the server keeps
         self._heard_s = 0.0
         self._silence: Timer | None = None  # looks for too long a silence while something is open
@@ -109,13 +114,17 @@ class ShardSession:
         self._pull_numbers = itertools.count(1)
         self._rows: NDArray[np.uint32] | None = None  # of the payload under way
         self._entered: list[Callable[[HostlibError | None], None]] = []
+        self.hot: ServerRows | None = None
+        """The server's hot rows, if the worker may use them."""
+        if options.use_hot_rows:
+            self.hot = ServerRows(loop, self, options, make_counts)
 
     def enter(self, done: Done) -> None:
         """Call `done` when the server has answered, and `clock` is set."""
         if self._has_entered:
             done(None)
             return
-        self._begin()
+        self.begin()
         self._entered.append(done)
 
     def change(
@@ -126,7 +135,7 @@ class ShardSession:
             self.num_ahead -= kind is FrameKind.ADVANCE
             done(None)
             return
-        self._begin()
+        self.begin()
         self.clock += kind is FrameKind.ADVANCE
         frame = TableFrame(kind, len(payload), next(self._change_numbers), table, num_keys)
         change = self._changes[frame.number] = _Change(frame, payload, done)
@@ -137,7 +146,7 @@ class ShardSession:
 
     def pull(self, table: int, keys: NDArray[np.int64], width: int, done: DonePull) -> None:
         """Ask for the rows of keys; the keys must stay as they are until `done`."""
-        self._begin()
+        self.begin()
         payload = keys.data.cast("B") if keys.size else memoryview(b"")
         number = next(self._pull_numbers)
         clock = self.clock - self.num_ahead
@@ -151,8 +160,26 @@ class ShardSession:
     def close(self, error: PeerError) -> None:
         """Close for good; what is open fails with this error."""
         self._end(error)
+        if self.hot is not None:
+            self.hot.close()
 
-    def _begin(self) -> None:
+    # The hot rows call these.
+
+    @property
+    def can_send(self) -> bool:
+        """Whether the server has let this process in, over the present connection."""
+        return self._has_entered
+
+    def push(self, table: int, payload: memoryview, num_keys: int, done: Done) -> None:
+        """Send a PUSH, as `change` does."""
+        self.change(FrameKind.PUSH, payload, done, table=table, num_keys=num_keys)
+
+    def send_frame(self, frame: Packable, payload: memoryview) -> None:
+        """Send a frame that needs no receipt, if `can_send`."""
+        assert self._link is not None
+        self._link.send(frame, payload)
+
+    def begin(self) -> None:
         """Dial, and look for silence, for something that is about to be open."""
         if self._link is None:
             self._link = DialledLink(
@@ -165,7 +192,9 @@ class ShardSession:
 
     @property
     def _is_open(self) -> bool:
-        return bool(self._changes or self._pulls or self._entered)
+        if self._changes or self._pulls or self._entered:
+            return True
+        return self.hot is not None and self.hot.num_open > 0
 
     def _look(self) -> None:
         """Give up a server that is connected, but answers nothing."""
@@ -213,6 +242,8 @@ class ShardSession:
             done(error)
         for pull in pulls.values():
             pull.done(error)
+        if self.hot is not None:
+            self.hot.fail(error)
 
     # The dialled link calls the methods below.
 
@@ -220,7 +251,7 @@ class ShardSession:
         """Say who this is."""
         self._has_entered = False
         self._heard_s = time.monotonic()
-        link.send(EnterFrame(self._incarnation, self._meter is not None))
+        link.send(EnterFrame(self._incarnation, self._meter is not None, self.hot is not None))
 
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
         """Dial again if something is open; the next request does it otherwise."""
@@ -240,7 +271,7 @@ class ShardSession:
 
     def target(self, frame: Frame) -> memoryview:
         """Return memory for an answer."""
-        if frame.kind not in _KINDS:
+        if frame.kind not in (_KINDS if self.hot is None else _KINDS | _HOT_KINDS):
             raise PeerProtocolError(f"{frame.kind.name} frame from the tables of a server")
         if frame.kind is not FrameKind.ROWS or not frame.payload_bytes:
             return memoryview(bytearray(frame.payload_bytes))
@@ -263,6 +294,9 @@ class ShardSession:
                 self._on_receipt(ReceiptFrame.unpack(frame).number)
             case FrameKind.ROWS:
                 self._on_rows(TableFrame.unpack(frame).number)
+            case FrameKind.HOT_ROWS | FrameKind.DECISIONS:
+                assert self.hot is not None
+                self.hot.on_frame(frame, payload)
             case _:
                 self._on_denied(DeniedFrame.unpack(frame), bytes(payload))
 

@@ -3,8 +3,9 @@
 """The tables of a server as named chunks, for a snapshot.
 
 The first chunk, `state`, is JSON. `waiting ...` are the pushes to synchronous tables that wait for
-the end of their iteration. Both are taken at one moment. `rows ...` are made later, one by one,
-while records are applied: each row has the lsn of its last push, so a replay leaves that out.
+the end of their iteration, and `hot ...` the hot rows. All these are taken at one moment.
+`rows ...` are made later, one by one, while records are applied: each row has the lsn of its last
+push, so a replay leaves that out.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from .state import KEY_BYTES, DefinedTable, Push, TableState, WorkerProgress
 _STATE: Final = "state"
 _WAITING: Final = "waiting"
 _ROWS: Final = "rows"
+_HOT: Final = "hot"
 Chunk = tuple[str, bytes | memoryview]
 _logger = logging.getLogger(__name__)
 
@@ -86,6 +88,7 @@ def capture(state: TableState) -> list[Chunk]:
                 )
                 payload = push.keys.tobytes() + push.gradients.tobytes()
                 chunks.append((name, payload))
+    chunks += [(f"{_HOT} {name}", packed) for name, packed in state.hot.pack()]
     return chunks
 
 
@@ -108,6 +111,8 @@ def restore(state: TableState, chunks: Iterable[Chunk]) -> None:
                 _restore_state(state, json.loads(bytes(payload)))
             elif kind == _WAITING:
                 _restore_push(state, [int(number) for number in numbers], memoryview(payload))
+            elif kind == _HOT:
+                state.hot.restore(numbers[0], memoryview(payload))
             elif kind == _ROWS:
                 state.tables[int(numbers[0])].rows.import_rows(payload)
             else:

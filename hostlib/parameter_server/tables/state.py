@@ -8,6 +8,7 @@ again once the records of its log are applied.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -22,9 +23,14 @@ from ...errors import (
     NonFiniteGradientError,
     PeerMismatchError,
     PeerProtocolError,
+    RowMemoryError,
     RowTableError,
 )
+from ...hot_rows import EMPTY
 from ...peers.frames import FrameKind
+from ..hot_server.changes import HotChange, HotLayout
+from ..hot_server.rounds import count_workers
+from ..hot_server.state import DecidedRounds, HotState
 from ..rows import PulledRows, RowTable
 from .change import MAX_OPEN_REQUESTS, TableChange
 from .definition import TableDefinition
@@ -33,6 +39,7 @@ KEY_BYTES: Final = 8
 VALUE_BYTES: Final = 4
 MAX_TABLES: Final = 1 << 12
 KEPT_INCARNATIONS: Final = 8
+_logger = logging.getLogger(__name__)
 
 
 class Push(NamedTuple):
@@ -89,6 +96,10 @@ class DefinedTable:
         with self._named():
             return self.rows.pull(keys)
 
+    def values(self, keys: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the values of keys. Raises RowTableError."""
+        return self.pull(keys).values
+
     def apply(
         self,
         keys: NDArray[np.int64],
@@ -121,13 +132,15 @@ class DefinedTable:
 class TableState:
     """All tables of one shard, for workers 0 to `num_workers` - 1; not for several threads.
 
-    `counters`: pushes, pushed_keys (both applied), pulls, pulled_keys, closed_iterations,
-    refused_sums (sums of an iteration that were not finite, and were not applied).
+    `counters`: pushes, pushed_keys (both applied), pulls, pulled_keys, closed_iterations, hot_sums
+    (of rounds of hot rows), hot_pushes (the pushes in them), hot_fences (rounds that count no
+    worker), refused_sums (sums that were not finite, or had no room, and were not applied).
     """
 
     def __init__(self, num_workers: int) -> None:
         self.workers = [WorkerProgress() for _ in range(num_workers)]
         self.tables: dict[int, DefinedTable] = {}
+        self.hot = HotState(num_workers)
         self.counters: Counter[str] = Counter()
 
     @property
@@ -153,18 +166,20 @@ class TableState:
 
     def apply(
         self, request: TableChange, payload: memoryview, *, lsn: int = 0, is_replay: bool = False
-    ) -> None:
+    ) -> DecidedRounds | None:
         """Apply a request; `lsn` is that of its record, 0 without a log.
+
+        Returns the rounds of hot rows that an ENTER has decided: nothing that the worker's older
+        process has pushed counts from now on, unless it did before.
 
         Raises PeerMismatchError, ConfigurationError and RowTableError if the request has no effect;
         it is over then, too. An ADVANCE whose sums are refused counts as an end of the iteration.
         """
         worker = self.workers[request.worker_id]
         if request.kind is FrameKind.ENTER:
-            self._enter(request)
-            return
+            return self._enter(request)
         if request.incarnation != worker.incarnation or request.number <= worker.number:
-            return  # of a process that was replaced meanwhile
+            return None  # of a process that was replaced meanwhile
         _count(worker, request.number)
         try:
             match request.kind:
@@ -182,6 +197,44 @@ class TableState:
         except Exception:
             worker.denied.append(request.number)
             raise
+        return None
+
+    def apply_hot(
+        self, change: HotChange, *, lsn: int = 0, is_replay: bool = False
+    ) -> DecidedRounds:
+        """Apply a change of hot rows; return the rounds that it decided.
+
+        Raises RowMemoryError in a replay, and StorageDamagedError.
+        """
+        decided, batches = self.hot.apply(change)
+        num_pushes = count_workers(decided.rounds["bitmap"])
+        self.counters["hot_sums"] += int((num_pushes > 0).sum())
+        self.counters["hot_pushes"] += int(num_pushes.sum())
+        self.counters["hot_fences"] += int((num_pushes == 0).sum())
+        if isinstance(change, HotLayout):
+            self._prepare(change, is_replay)
+        for number, keys, gradients in batches:
+            try:
+                self.table(number).apply(keys, gradients, lsn, is_replay=is_replay)
+            except RowTableError as error:
+                self._refuse(error, is_replay)
+        return decided
+
+    def _prepare(self, change: HotLayout, is_replay: bool) -> None:
+        """Make the rows of all hot keys, so that their sums have room."""
+        for number, layout in change.served.layouts:
+            table, keys = self.table(number), layout.keys[layout.keys != EMPTY]
+            try:
+                table.prepare(keys, np.zeros((keys.size, table.definition.width), np.float32))
+            except RowTableError as error:
+                self._refuse(error, is_replay)
+
+    def _refuse(self, error: RowTableError, is_replay: bool) -> None:
+        """Count what cannot be applied; a replay must not lose what had an effect before."""
+        if is_replay and isinstance(error, RowMemoryError):
+            raise error
+        self.counters["refused_sums"] += 1
+        _logger.error("a sum of hot rows has no effect: %s", error)
 
     def may_pull(self, clock: int, number: int) -> bool:
         """Return whether all workers are as far as a table's staleness asks for at a clock."""
@@ -203,16 +256,23 @@ class TableState:
             )
         return found
 
+    def batch(
+        self, request: TableChange, payload: memoryview
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return keys and gradients of a PUSH, or first values of a START."""
+        _, keys, values = self._batch(request, payload)
+        return keys, values
+
     def updates(self) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.uint32]]]:
         """Yield table number, keys, and their numbers of updates, until all rows are named."""
         for number, table in self.tables.items():
             for keys, updates in table.rows.updates():
                 yield number, keys, updates
 
-    def _enter(self, request: TableChange) -> None:
+    def _enter(self, request: TableChange) -> DecidedRounds | None:
         worker = self.workers[request.worker_id]
         if request.incarnation == worker.incarnation:
-            return
+            return None
         if worker.incarnation:
             worker.replaced = (*worker.replaced, worker.incarnation)[-KEPT_INCARNATIONS:]
         worker.incarnation, worker.number = request.incarnation, 0
@@ -221,6 +281,7 @@ class TableState:
         for table in self.tables.values():
             begun = table.waiting.get(worker.clock, [])
             begun[:] = [push for push in begun if push.worker_id != request.worker_id]
+        return self.hot.enter(request.worker_id)
 
     def _define(self, definition: TableDefinition) -> None:
         known = self.tables.get(definition.number)

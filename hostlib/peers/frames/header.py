@@ -91,6 +91,14 @@ class FrameKind(enum.IntEnum):
     """Why a request has no effect, as JSON."""
     START = 31
     """Keys of a table, then first values of rows that have none."""
+    HOT_ROWS = 32
+    """The hot rows of a server as one worker sees them."""
+    DECISIONS = 33
+    """Rounds of hot rows that the server has decided."""
+    DECIDE = 34
+    """Rounds of hot rows that the worker waits for."""
+    SKETCH = 35
+    """How often a worker has pushed to which keys of a table, in sampled mini-batches."""
 
 
 MAX_PAYLOAD_BYTES = {
@@ -121,6 +129,10 @@ MAX_PAYLOAD_BYTES = {
     FrameKind.ROWS: MAX_BATCH_BYTES,
     FrameKind.DENIED: 1 << 16,
     FrameKind.START: MAX_BATCH_BYTES,
+    FrameKind.HOT_ROWS: MAX_BATCH_BYTES,
+    FrameKind.DECISIONS: 1 << 20,
+    FrameKind.DECIDE: 1 << 20,
+    FrameKind.SKETCH: MAX_BATCH_BYTES,
 }
 
 

@@ -19,6 +19,8 @@ _IS_PULL = 1
 """Flag of DENIED: of a pull, not of a request."""
 _IS_MEASURED = 1
 """Flag of ENTER: answers are to say how long requests took at the server. Of RECEIPT: this does."""
+_WANTS_HOT = 2
+"""Flag of ENTER: the worker can use hot rows."""
 _MOST_US: Final = (1 << 32) - 1
 _TIMES: Final = struct.Struct("!IIII")
 MOST_TIMES: Final = 1 << 16
@@ -51,17 +53,19 @@ class EnterFrame(NamedTuple):
     """64 bits that the process drew at random."""
     is_measured: bool = False
     """Whether the worker wants the server's times with the answers."""
+    wants_hot: bool = False
+    """Whether the worker wants HOT_ROWS and DECISIONS."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
-        flags = _IS_MEASURED if self.is_measured else 0
+        flags = _IS_MEASURED * self.is_measured | _WANTS_HOT * self.wants_hot
         return pack_header(FrameKind.ENTER, sequence=self.incarnation, flags=flags)
 
     @classmethod
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of an ENTER header."""
         incarnation, _, flags, *_ = frame.fields
-        return cls(incarnation, bool(flags & _IS_MEASURED))
+        return cls(incarnation, bool(flags & _IS_MEASURED), bool(flags & _WANTS_HOT))
 
 
 class EnteredFrame(NamedTuple):

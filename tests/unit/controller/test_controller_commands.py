@@ -15,12 +15,14 @@ import pytest
 from finsy.proto import p4r
 
 from controller_fixtures import fake_switch, join_all, make_config, run, running_controller, serving
+from fake_row_server import FakeRowServer
 from switchfold.bmv2_topos.processes.free_ports import free_port
 from switchfold.controller.__main__ import COMMANDS
 from switchfold.controller.__main__ import run as run_command
 from switchfold.controller.cli import bench as bench_module
 from switchfold.controller.cli.output import default_controller
 from switchfold.controller.config import DEFAULT_LISTEN
+from switchfold.controller.jobs.job import slots_of_rows
 from switchfold.controller.switches.switch_session import LinkState
 from switchfold.hostlib.slots.wire import Outcome
 from time_bound import until
@@ -175,6 +177,50 @@ def test_command_jobs_and_switches(tmp_path: Path, command: Any):
                 code, _, err = await command(*arguments, *at)
                 assert code == 1
                 assert err.startswith("error: no ")
+
+    run(scenario())
+
+
+def test_commands_show_row_servers(tmp_path: Path, command: Any):
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            at = ("--controller", server.address)
+            rows = [
+                await FakeRowServer(server.address, 1, address="10.0.0.4").attach(),
+                await FakeRowServer(
+                    server.address, 2, address="10.0.0.3", rows_wanted=9000
+                ).attach(),
+            ]
+            workers = await join_all(server.address, 2, slots_wanted=16)
+            places = [await one.place() for one in rows]
+            _, out, _ = await command("job", "show", "train", "--json", *at)
+            (view,) = json.loads(out)["views"]
+            assert [server["server_id"] for server in view["row_servers"]] == [1, 2]
+            first, second = view["row_servers"]
+            assert (first["switch"], first["num_rows"], first["reason"]) == ("s1", 8, "")
+            assert first["state"] == "attached"
+            assert (second["first_row"], second["tree_id"]) == (8, places[1].tree_id)
+            _, out, _ = await command("job", "show", "train", *at)
+            assert "Row servers" in out
+            assert "0..7" in out
+            assert f"8..{places[1].num_rows + 7}" in out
+            assert "9000" in out
+            _, out, _ = await command("switch", "show", "s1", *at)
+            num_slots = slots_of_rows(8 + places[1].num_rows)
+            assert f"slots {16 + num_slots} of 1024 in use" in out
+            assert f"{1024 - num_slots}..1023" in out
+            for end in rows:
+                await end.close()
+
+            async def states() -> list[str]:
+                _, out, _ = await command("job", "show", "train", "--json", *at)
+                (view,) = json.loads(out)["views"]
+                return [server["state"] for server in view["row_servers"]]
+
+            while await states() != ["detached", "detached"]:
+                pass
+            for worker in workers:
+                await worker.close()
 
     run(scenario())
 

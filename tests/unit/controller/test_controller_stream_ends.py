@@ -17,7 +17,7 @@ from switchfold.controller.views.views import Views
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 
-def fail(*_args: Any) -> None:
+def fail(*_args: Any, **_options: Any) -> None:
     raise RuntimeError("a fault")
 
 

@@ -28,7 +28,8 @@ RETIRED_NAMES = frozenset(
 )
 """Parts of identifiers that are retired, too."""
 DATA_IN_MEMORY = re.compile(
-    r"softswitch/|hostlib/(hot_rows|parameter_server|schemes|summation|torch)/|hostlib/engine/allreduce_task"
+    r"softswitch/|hostlib/(hot_rows|parameter_server|schemes|summation|torch)/"
+    r"|hostlib/(engine/allreduce_task|peers/frames/hot)"
     r"|controller/(cli/demo/report|cli/traces/plot|cli/latency/figures|fabric/trees/tree_picture)"
 )
 """Where "layout" is that of data: of tensors, parameters and structures; or of a picture."""

@@ -405,6 +405,24 @@ def test_command_refuses_bad_options(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--hot-rows", "5"], "options of hot rows without --controller"),
+        (["--controller", "here:1"], "a server with hot rows needs both"),
+        (["--controller", "here:1", "--hot-job", "j", "--hot-rows", "0"], "0 hot rows"),
+        (["--controller", "here:1", "--hot-job", "j", "--hot-address", "x"], "hot address 'x'"),
+        (["--controller", "here:1", "--hot-job", "j", "--hot-flush-ms", "0"], "flush 0.0 s"),
+        (["--controller", "here:1", "--hot-job", "j", "--shard", "32"], "server 32 of 1 workers"),
+    ],
+)
+def test_command_refuses_bad_options_of_hot_rows(
+    arguments: list[str], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["--address", "127.0.0.1", "--num-workers", "1", *arguments]) == 1
+    assert what in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     "retired",
     [
         ("--rule", "sgd"),

@@ -31,6 +31,7 @@ from switchfold.hostlib.errors import (
     ServerLostError,
     ServerRestartedError,
 )
+from switchfold.hostlib.parameter_server import ClientOptions
 from switchfold.hostlib.parameter_server.storage import WriteAheadLog
 from switchfold.hostlib.parameter_server.tables import SparseTable, TableDefinition
 from switchfold.hostlib.parameter_server.tables.session import ShardSession
@@ -395,7 +396,8 @@ def test_silence_begins_with_the_first_request_that_is_open(
         greeting=Greeting(1, 1, 0, 0, Purpose.TABLES),
         token="",
     )
-    session = ShardSession(loop, call, 1, unreachable_s=5.0, timeout_s=10.0)
+    options = ClientOptions(worker_id=0, reconnect_s=5.0, timeout_s=10.0)
+    session = ShardSession(loop, call, 1, options=options)
     session._link = cast("Any", StillLink())
     session.on_frame(Frame(FrameKind.ENTERED), memoryview(b""))
     answers: list[HostlibError | None] = []

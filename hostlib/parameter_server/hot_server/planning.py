@@ -1,0 +1,323 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which keys are to be hot, in which rows of a view, and what their lanes are worth."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...control.row_server_link import MAX_ROW_SERVERS, RowView
+from ...errors import HotRowError, RowTableError
+from ...hot_rows import (
+    EMPTY,
+    FrequencySketch,
+    HotSet,
+    HotSetChange,
+    HotSetOptions,
+    HotSetTracker,
+    LaneLayout,
+    RowShape,
+    plan_layout,
+    refresh_layout,
+)
+from .rounds import MOST_ROWS, U32, count_workers
+from .served_rows import SERVED_DTYPE, Floats, Lanes, ServedRows
+
+LANE_BITS: Final = 25
+"""A worker's lane is at most 2^25, so that the sum of 32 workers is an int32."""
+_HEADROOM_BITS: Final = 3
+"""Gradients may become so many times two larger before the exponent has to rise."""
+_SLACK_BITS: Final = 6
+"""An exponent falls only if gradients have become so much smaller."""
+_OVERFLOW_BITS: Final = 3
+_EXPONENTS: Final = (-120, 90)
+"""Sums of int32 with these exponents are float32 numbers that are finite."""
+_SAMPLED: Final = 256
+"""Keys of a push whose gradients are looked at."""
+_MOST_EPOCHS: Final = (1 << 32) // MAX_ROW_SERVERS - 1
+_logger = logging.getLogger(__name__)
+
+
+class HotDefinition(Protocol):
+    """What the planner needs of a TableDefinition."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Values of a key."""
+        ...
+
+    @property
+    def hot_keys(self) -> int:
+        """Most hot keys."""
+        ...
+
+    @property
+    def sketch_capacity(self) -> int:
+        """Counters of the workers' sketches."""
+        ...
+
+
+class PlannedTable(Protocol):
+    """What the planner needs of a table."""
+
+    @property
+    def definition(self) -> HotDefinition:
+        """What the table is."""
+        ...
+
+    def prepare(self, keys: NDArray[np.int64], gradients: Floats) -> None:
+        """Make rows. Raises RowTableError."""
+        ...
+
+
+@dataclass
+class _TablePlan:
+    """What is known of a table's keys and gradients."""
+
+    sketch: FrequencySketch | None = None
+    """Of the workers, since the last refresh."""
+    tracker: HotSetTracker | None = None
+    size: tuple[int, int] = (0, 0)
+    """Hot keys and counters of the tracker."""
+    layout: LaneLayout | None = None
+    """The last one."""
+    largest: float = 0.0
+    """Of the gradients since the last refresh."""
+    exponent: int | None = None
+    """The last one, None before the first."""
+    before: float = 0.0
+    """Of the gradients between the two refreshes before."""
+
+
+class _Block(NamedTuple):
+    """A table's rows; an epoch of 0 is to be replaced by a new one."""
+
+    table: int
+    layout: LaneLayout
+    rows: NDArray[np.void]
+
+
+@final
+class HotPlanner:
+    """Makes the next set of hot rows out of sketches and the sizes of gradients."""
+
+    def __init__(self, server_id: int) -> None:
+        self._server_id = server_id
+        self._plans: dict[int, _TablePlan] = {}
+        self._overflowed: set[int] = set()
+
+    def add_sketch(self, table: int, sketch: FrequencySketch) -> None:
+        """Take what a worker has counted. Raises HotRowError if others count otherwise."""
+        plan = self._plan(table)
+        if plan.sketch is None:
+            plan.sketch = FrequencySketch(sketch.capacity)
+        plan.sketch.merge(sketch)
+
+    def note_gradients(self, table: int, gradients: Floats) -> None:
+        """Learn of gradients that a worker has pushed."""
+        if gradients.size:
+            step = -(-len(gradients) // _SAMPLED)
+            sample = gradients[::step]
+            largest = max(float(sample.max()), -float(sample.min()))
+            plan = self._plan(table)
+            plan.largest = max(plan.largest, largest)
+
+    def note_sums(self, served: ServedRows, rows: U32, bitmaps: U32, lanes: Lanes) -> None:
+        """Learn of sums: on average, a push is as large as its share of them."""
+        indexes = served.indexes(rows)
+        sizes = np.maximum(lanes.max(axis=1), -lanes.min(axis=1).astype(np.float64))
+        sizes = np.ldexp(sizes / count_workers(bitmaps), served.rows["exponent"][indexes])
+        for part in served.parts:
+            own = sizes[(indexes >= part.first) & (indexes < part.first + part.layout.num_rows)]
+            plan = self._plan(part.table)
+            plan.largest = max(plan.largest, float(own.max(initial=0.0)))
+
+    def note_overflows(self, rows: U32) -> None:
+        """Learn of rows whose sums were too large."""
+        self._overflowed |= set(rows.tolist())
+
+    def empty(self, generation: int, served: ServedRows) -> ServedRows:
+        """Return a set without rows; the layouts are kept for the next one."""
+        self._keep(served)
+        same = served.generation == generation
+        return ServedRows(
+            generation,
+            number=served.number + 1,
+            num_epochs=served.num_epochs if same else 0,
+        )
+
+    def plan(
+        self,
+        view: RowView,
+        served: ServedRows,
+        tables: Mapping[int, PlannedTable],
+        *,
+        is_refresh: bool,
+    ) -> ServedRows | None:
+        """Return the next set of rows, None if the present one stays.
+
+        `is_refresh`: choose the hot keys again, where workers have sent sketches.
+        """
+        end = view.first_row + view.num_rows
+        in_view = (served.rows["row"] >= view.first_row) & (served.rows["row"] < end)
+        is_same = served.generation == view.generation and bool(in_view.all())
+        if not is_same:
+            self._keep(served)
+        free = np.arange(view.first_row, min(end, MOST_ROWS), dtype=np.uint32)
+        if is_same:
+            free = np.setdiff1d(free, served.rows["row"])
+        blocks: list[_Block] = []
+        for number, table in tables.items():
+            if not table.definition.hot_keys:
+                continue
+            part = served.part(number) if is_same else None
+            if part is not None:
+                rows = served.rows[part.first : part.first + part.layout.num_rows].copy()
+                block = _Block(number, part.layout, rows)
+                block = self._refreshed(block, table) if is_refresh else block
+            else:
+                shape = RowShape(num_lanes=view.values_per_packet, width=table.definition.width)
+                block = self._new_block(number, table, shape, free, is_refresh=is_refresh)
+                if block is None:
+                    continue
+                free = free[block.rows.size :]
+            self._scale(block, is_new=part is None, may_fall=is_refresh)
+            blocks.append(block)
+        if is_refresh:
+            self._age()
+        self._overflowed.clear()
+        has_new = any((block.rows["epoch"] == 0).any() for block in blocks)
+        if is_same and not has_new and len(blocks) == len(served.parts):
+            return None
+        return self._assemble(view.generation, served, blocks)
+
+    def _plan(self, table: int) -> _TablePlan:
+        return self._plans.setdefault(table, _TablePlan())
+
+    def _keep(self, served: ServedRows) -> None:
+        for part in served.parts:
+            plan = self._plan(part.table)
+            plan.layout = part.layout
+            exponents = served.rows["exponent"][part.first : part.first + part.layout.num_rows]
+            plan.exponent = int(exponents.max())
+
+    def _age(self) -> None:
+        for plan in self._plans.values():
+            plan.before, plan.largest = plan.largest, 0.0
+
+    def _new_block(
+        self, number: int, table: PlannedTable, shape: RowShape, free: U32, *, is_refresh: bool
+    ) -> _Block | None:
+        """Return rows with the table's last layout, or with the keys that workers have counted."""
+        layout = self._plan(number).layout
+        if layout is None or layout.shape != shape or layout.num_rows > free.size:
+            layout = self._first_layout(number, table, shape, free.size) if is_refresh else None
+        if layout is None:
+            return None
+        rows = np.zeros(layout.num_rows, SERVED_DTYPE)
+        rows["row"], rows["table"] = free[: layout.num_rows], number
+        return _Block(number, layout, rows)
+
+    def _first_layout(
+        self, number: int, table: PlannedTable, shape: RowShape, num_free: int
+    ) -> LaneLayout | None:
+        span = shape.rows_per_key
+        num_rows = min(shape.num_rows(table.definition.hot_keys), num_free // span * span)
+        if not num_rows:
+            return None
+        hot_set = self._choose(number, table, num_rows // span * shape.keys_per_row)
+        if hot_set is None or not hot_set.keys.size or not _has_room(table, hot_set.keys):
+            return None
+        return plan_layout(hot_set.keys, shape, num_rows=num_rows).layout
+
+    def _refreshed(self, block: _Block, table: PlannedTable) -> _Block:
+        """Return a table's rows with the keys that are hot now."""
+        hot_set = self._choose(block.table, table, block.layout.keys.size)
+        if hot_set is None:
+            return block
+        before = np.sort(block.layout.keys[block.layout.keys != EMPTY])
+        now = np.sort(hot_set.keys)
+        change = HotSetChange(
+            kept=np.intersect1d(before, now, assume_unique=True),
+            added=np.setdiff1d(now, before, assume_unique=True),
+            removed=np.setdiff1d(before, now, assume_unique=True),
+            is_shift=False,
+            hot_set=hot_set,
+        )
+        if not (change.added.size or change.removed.size) or not _has_room(table, change.added):
+            return block
+        refreshed = refresh_layout(block.layout, change)
+        block.rows["epoch"][refreshed.changed_rows] = 0
+        return block._replace(layout=refreshed.layout)
+
+    def _choose(self, number: int, table: PlannedTable, num_cells: int) -> HotSet | None:
+        """Return the hot set by the sketches since the last refresh, None without any."""
+        plan = self._plan(number)
+        sketch, plan.sketch = plan.sketch, None
+        if sketch is None or not sketch.total:
+            return None
+        size = min(table.definition.hot_keys, num_cells, sketch.capacity)
+        if plan.tracker is None or plan.size != (size, sketch.capacity):
+            plan.size = (size, sketch.capacity)
+            plan.tracker = HotSetTracker(HotSetOptions(size=size, sketch_capacity=sketch.capacity))
+        try:
+            return plan.tracker.refresh([sketch]).hot_set
+        except HotRowError as error:
+            _logger.warning("table %r: %s", table.definition.name, error)
+            return None
+
+    def _scale(self, block: _Block, *, is_new: bool, may_fall: bool) -> None:
+        """Set the exponents of rows that need another one, which takes a new epoch."""
+        plan, exponents = self._plan(block.table), block.rows["exponent"]
+        seen = max(plan.largest, plan.before)
+        most_bits = math.frexp(seen)[1] if seen else 0
+        wanted = min(max(most_bits + _HEADROOM_BITS - LANE_BITS, _EXPONENTS[0]), _EXPONENTS[1])
+        if not seen and plan.exponent is not None:
+            wanted = plan.exponent
+        is_small = (most_bits + 1 > exponents + LANE_BITS) & (seen > 0)
+        is_large = (wanted < exponents - _SLACK_BITS) & (seen > 0 and may_fall)
+        is_over = np.isin(block.rows["row"], np.array([*self._overflowed], np.uint32))
+        raised = np.minimum(exponents + _OVERFLOW_BITS, _EXPONENTS[1])
+        scaled = np.where(is_small | is_large | is_new, wanted, exponents)
+        scaled = np.where(is_over, np.maximum(scaled, raised), scaled)
+        block.rows["epoch"][scaled != exponents] = 0
+        block.rows["exponent"] = scaled
+
+    def _assemble(self, generation: int, served: ServedRows, blocks: list[_Block]) -> ServedRows:
+        rows = np.concatenate([np.empty(0, SERVED_DTYPE), *(block.rows for block in blocks)])
+        new = np.flatnonzero(rows["epoch"] == 0)
+        used = served.num_epochs if served.generation == generation else 0
+        if used + new.size > _MOST_EPOCHS:
+            raise HotRowError(f"generation {generation} has no epochs left; restart the job")
+        # Counted from 1, so that epochs of all servers are above 31.
+        numbers = np.arange(used + 1, used + 1 + new.size, dtype=np.uint32)
+        rows["epoch"][new] = numbers * np.uint32(MAX_ROW_SERVERS) + np.uint32(self._server_id)
+        return ServedRows(
+            generation,
+            rows,
+            tuple((block.table, block.layout) for block in blocks),
+            number=served.number + 1,
+            num_epochs=used + new.size,
+        )
+
+
+def _has_room(table: PlannedTable, keys: NDArray[np.int64]) -> bool:
+    """Make the rows of keys; return whether there is room for them."""
+    try:
+        table.prepare(keys, np.zeros((keys.size, table.definition.width), np.float32))
+    except RowTableError as error:
+        _logger.warning("hot keys stay as they were: %s", error)
+        return False
+    return True

@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the values of hot rows to the switch, until it says that it has them."""
+
+from __future__ import annotations
+
+import time
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...peers.event_loop import EventLoop
+from ...slots.wire import Flag
+from .served_rows import Indexes
+from .switch_end import SwitchEnd
+from .tables_seam import HotTables
+from .value_writer import ValueWriter
+
+_REWRITE_S: Final = 5.0
+"""Every row is written again after this time at the latest: a switch may have lost its values."""
+_COLD: Final = int(Flag.COLD)
+
+
+@final
+class ValueServer:
+    """Runs in the loop's thread.
+
+    Counters: hot_writes, and hot_receipts of them.
+    """
+
+    def __init__(
+        self, loop: EventLoop, tables: HotTables, end: SwitchEnd | None, write_s: float
+    ) -> None:
+        self._loop = loop
+        self._tables = tables
+        self._end = end
+        self._write_s = write_s
+        # A server that comes back with a log has rows before it hears of a view.
+        self._writer = ValueWriter(tables.hot_state.served.rows.size)
+        self._is_on = False
+        self._is_armed = False
+        self._version_offset = 0
+        self._rewritten_s = time.monotonic()
+
+    @property
+    def version(self) -> int:
+        """Of the values that the tables hold now: no version ever has two contents."""
+        return (self._tables.num_applied + self._version_offset) & 0xFFFFFFFF
+
+    def stop(self) -> None:
+        """Write nothing until `start`; the rows may have changed."""
+        self._is_on = False
+        self._writer = ValueWriter(self._tables.hot_state.served.rows.size)
+
+    def start(self) -> None:
+        """Write all rows; the switches have them."""
+        self._is_on = True
+        self._arm()
+
+    def mark(self, indexes: Indexes) -> None:
+        """Learn that values of rows have changed; -1 is no row."""
+        self._writer.mark(indexes[indexes >= 0])
+        self._arm()
+
+    def write_some_again(self) -> None:
+        """Have every row written again in turn; called every now and then."""
+        now_s = time.monotonic()
+        share = min(1.0, (now_s - self._rewritten_s) / _REWRITE_S)
+        count = int(share * self._tables.hot_state.served.rows.size)
+        if count or not self._is_on:
+            self._rewritten_s = now_s
+        if self._is_on:
+            self._writer.mark_some(count)
+            self._arm()
+
+    def take_receipts(self, headers: NDArray[np.void]) -> None:
+        """Take the headers of WRITEs that the switch has passed on."""
+        self._tables.counters["hot_receipts"] += headers.size
+        indexes = self._tables.hot_state.served.indexes(headers["slot_index"].astype(np.uint32))
+        versions = headers["round"].astype(np.uint32)
+        self._writer.note_receipts(indexes[indexes >= 0], versions[indexes >= 0])
+
+    def take_notices(self, headers: NDArray[np.void]) -> None:
+        """Learn of newer values than ours: a notice without workers answers a WRITE."""
+        is_cold = (headers["flags"] & _COLD) != 0
+        answers = headers[~is_cold & (headers["num_contributors"] == 0) & (headers["round"] != 0)]
+        indexes = self._tables.hot_state.served.indexes(answers["slot_index"].astype(np.uint32))
+        versions = answers["round"].astype(np.uint32)[indexes >= 0]
+        indexes = indexes[indexes >= 0]
+        is_older = self._writer.is_older(indexes, versions)
+        if is_older.any():
+            ahead = versions[is_older] - np.uint32(self.version)  # modulo 2^32
+            self._version_offset += max(0, int(ahead.view(np.int32).max()) + 1)
+            self.mark(indexes[is_older])
+
+    def _arm(self) -> None:
+        if self._is_on and not self._is_armed and self._writer.has_work:
+            self._is_armed = True
+            self._loop.call_later(self._write_s, self._write)
+
+    def _write(self) -> None:
+        self._is_armed = False
+        served, end = self._tables.hot_state.served, self._end
+        if not self._is_on or end is None or not end.speaks(served.generation):
+            return
+        now_s = time.monotonic()
+        due = self._writer.take_due(now_s)
+        if due.size:
+            tables = self._tables.hot_tables
+            lanes = served.values(
+                due, lambda table, keys: tables[table].values(keys), end.packets.values_per_packet
+            )
+            rows, version = served.rows[due], self.version
+            versions = np.full(due.size, version, np.uint32)
+            self._tables.counters["hot_writes"] += due.size
+            self._writer.note_sent(due, version, now_s)
+            end.send(end.packets.write(rows["row"], rows["epoch"], versions, lanes))
+        self._arm()

@@ -1,0 +1,7 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's side of hot rows: pushes to a switch that sums them, and reads from it."""
+
+from .server_rows import UNKNOWN_UPDATES, ServerRows
+
+__all__ = ["UNKNOWN_UPDATES", "ServerRows"]

@@ -1,0 +1,386 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The hot rows of one server at a worker: pushes, pulls, frames, packets and timers."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...control.view import Endpoint
+from ...errors import HostlibError, TransportError
+from ...hot_rows.row_packets import RowPackets
+from ...peers.event_loop import EventLoop, Timer
+from ...peers.frames import (
+    Frame,
+    FrameKind,
+    HotRowsState,
+    Packable,
+    RoundsFrame,
+    SketchFrame,
+)
+from ...slots.wire import Flag, Operation
+from ...transports.base import Datagrams
+from ..options import ClientOptions
+from ..rows import PulledRows
+from .key_counts import CountsKeys, KeyCounts, MakeCounts
+from .open_calls import Done, OpenCalls
+from .pushes import HotPushes
+from .reads import HotReads
+from .row_map import Floats, Indices, KeyedGradients, Keys, RowMap
+from .row_socket import RowSocket
+
+UNKNOWN_UPDATES: Final = (1 << 32) - 1
+"""In `PulledRows.updates`, of keys whose values came from a switch."""
+SKETCH_S: Final = 1.0
+"""Between two sketches of a table."""
+_KEY_BYTES: Final = 8
+_logger = logging.getLogger(__name__)
+DonePull = Callable[[PulledRows | HostlibError], None]
+
+
+class ColdPath(Protocol):
+    """A session, which reaches the same server by TCP."""
+
+    @property
+    def shard(self) -> int:
+        """The server's position in the list of servers."""
+        ...
+
+    @property
+    def can_send(self) -> bool:
+        """Whether the server has let this process in, over the present connection."""
+        ...
+
+    @property
+    def num_ahead(self) -> int:
+        """Iterations whose pushes the server has from the worker's process before."""
+        ...
+
+    def begin(self) -> None:
+        """Connect, and look for silence, for something that is about to be open."""
+        ...
+
+    def push(self, table: int, payload: memoryview, num_keys: int, done: Done) -> None:
+        """Push keys and gradients."""
+        ...
+
+    def pull(self, table: int, keys: Keys, width: int, done: DonePull) -> None:
+        """Pull rows."""
+        ...
+
+    def send_frame(self, frame: Packable, payload: memoryview) -> None:
+        """Send a frame that needs no receipt, if `can_send`."""
+        ...
+
+
+@final
+class ServerRows:
+    """Runs in the loop's thread. Without HOT_ROWS, everything goes by TCP."""
+
+    def __init__(
+        self,
+        loop: EventLoop,
+        cold: ColdPath,
+        options: ClientOptions,
+        make_counts: MakeCounts = KeyCounts,
+    ) -> None:
+        self._loop = loop
+        self._cold = cold
+        self._options = options
+        self._calls = OpenCalls()
+        self._pushes = HotPushes(self, self._calls)
+        self._reads = HotReads(self)
+        self._socket: RowSocket | None = None
+        self._packets: RowPackets | None = None
+        self._timer: Timer | None = None
+        self._make_counts = make_counts
+        self._counts: dict[int, CountsKeys] = {}  # by table
+        self._is_served = False  # the server has told of hot rows, or of none
+        self._sketches: Timer | None = None
+
+    @property
+    def num_open(self) -> int:
+        """Pushes with parts that are not decided, or have no receipt."""
+        return self._calls.num_open
+
+    # The client calls these.
+
+    def count_keys(self, table: int, capacity: int) -> None:
+        """Count the keys of a table's pushes from now on."""
+        if table not in self._counts:
+            options = self._options
+            self._counts[table] = self._make_counts(capacity, options.hot_sample, options.worker_id)
+
+    def push(self, table: int, payload: memoryview, num_keys: int, done: Done) -> None:
+        """Push keys and their gradients, which the payload holds: hot ones to the switch."""
+        keys = np.frombuffer(payload, np.int64, num_keys)
+        if self._cold.num_ahead:  # the worker's process before has pushed them
+            self._cold.push(table, payload, num_keys, done)
+            return
+        self._count(table, keys)
+        hot = self._pushes.map.tables.get(table)
+        if hot is None or self._packets is None:
+            self._cold.push(table, payload, num_keys, done)
+            return
+        now_s = time.monotonic()
+        cells = hot.layout.cells(keys)
+        is_hot = cells >= 0
+        firsts = hot.first_row_of(cells[is_hot])
+        is_hot[is_hot] = self._pushes.is_hot(firsts, now_s)
+        num_hot = int(np.count_nonzero(is_hot))
+        if not num_hot:
+            self._cold.push(table, payload, num_keys, done)
+            return
+        gradients = np.frombuffer(payload, np.float32, offset=_KEY_BYTES * num_keys)
+        gradients = gradients.reshape(num_keys, hot.width)
+        self._cold.begin()
+        call = self._calls.open(done)
+        if num_hot < num_keys:
+            rest = KeyedGradients(table, keys[~is_hot], gradients[~is_hot])
+            self._calls.add_part(call)
+            self.push_cold(rest, lambda error: self._calls.settle_one(call, error))
+            cells, gradients = cells[is_hot], gradients[is_hot]
+        self._pushes.add(hot, cells, gradients, call, now_s)
+        self._calls.settle_one(call)
+        self._schedule()
+
+    def pull(self, table: int, keys: Keys, width: int, done: DonePull) -> None:
+        """Pull rows: of hot keys, from the switch. The keys must stay as they are until `done`."""
+        hot = self._pushes.map.tables.get(table)
+        if hot is None or self._packets is None:
+            self._cold.pull(table, keys, width, done)
+            return
+        now_s = time.monotonic()
+        cells = hot.layout.cells(keys)
+        is_hot = cells >= 0
+        is_hot[is_hot] = self._pushes.is_hot(hot.first_row_of(cells[is_hot]), now_s)
+        if not is_hot.any():
+            self._cold.pull(table, keys, width, done)
+            return
+        merged = _MergedPull(self._cold, table, keys, width, np.flatnonzero(is_hot), done)
+        merged.pull_rest(np.flatnonzero(~is_hot))
+        self._reads.read(hot, cells[is_hot], merged, merged.finish, now_s)
+        self._schedule()
+
+    # The session calls these.
+
+    def on_frame(self, frame: Frame, payload: memoryview) -> None:
+        """Take HOT_ROWS or DECISIONS. Raises PeerProtocolError."""
+        now_s = time.monotonic()
+        if frame.kind is FrameKind.HOT_ROWS:
+            self._adopt(HotRowsState.unpack(payload), now_s)
+        else:
+            said = RoundsFrame.unpack(frame)
+            decisions = said.rounds(payload)
+            if said.generation == self._pushes.map.generation and decisions.size:
+                self._reads.note_version(decisions["version"][-1])
+            self._pushes.decide(said.generation, decisions, now_s)
+        self._schedule()
+
+    def fail(self, error: HostlibError) -> None:
+        """Fail all that is open; whether it counts is unknown."""
+        self._pushes.fail(error)
+        self._reads.fail(error)
+
+    def close(self) -> None:
+        """Close the socket, and stop the timers."""
+        for timer in (self._timer, self._sketches):
+            if timer is not None:
+                timer.cancel()
+        if self._socket is not None:
+            self._socket.close()
+
+    # The pushes and reads call these.
+
+    def send(self, datagrams: Datagrams) -> None:
+        """Send datagrams to the switch."""
+        if self._socket is not None:
+            self._socket.send(datagrams)
+
+    def decide(self, generation: int, rounds: NDArray[np.void]) -> None:
+        """Ask the server to decide rounds."""
+        if self._cold.can_send:
+            payload = memoryview(rounds.tobytes())
+            self._cold.send_frame(RoundsFrame(FrameKind.DECIDE, len(payload), generation), payload)
+
+    def push_cold(self, part: KeyedGradients, done: Done) -> None:
+        """Push by TCP."""
+        payload = memoryview(part.keys.tobytes() + part.gradients.tobytes())
+        self._cold.push(part.table, payload, part.keys.size, done)
+
+    # Packets, time, and what the server says.
+
+    def _take(self, datagrams: Datagrams) -> None:
+        if self._packets is None:
+            return
+        now_s = time.monotonic()
+        packets = self._packets.view(datagrams)
+        operation = packets["header"]["operation"]
+        is_value = operation == Operation.READ
+        if is_value.any():
+            self._reads.take_values(packets if is_value.all() else packets[is_value])
+        if not is_value.all():
+            self._take_notices(packets[~is_value], now_s)
+        self._schedule()
+
+    def _take_notices(self, packets: NDArray[np.void], now_s: float) -> None:
+        operation = packets["header"]["operation"]
+        is_cold = (packets["header"]["flags"] & Flag.COLD) != 0
+        is_notice = operation == Operation.NOTICE
+        cold = packets[is_notice & is_cold]
+        if cold.size:
+            # A push expects workers. A READ does not, nor does a flush, which tells nothing here.
+            is_push = cold["header"]["expected"] > 0
+            self._pushes.take_cold(cold[is_push], now_s)
+            self._reads.take_cold(cold[~is_push])
+        results = packets[(is_notice & ~is_cold) | (operation == Operation.RESULT)]
+        if results.size:
+            self._pushes.take_results(results)
+
+    def _adopt(self, state: HotRowsState, now_s: float) -> None:
+        rows = RowMap(state)
+        self._is_served = True
+        self._connect(state)
+        self._reads.adopt(rows, self._packets)
+        self._pushes.adopt(rows, self._packets, now_s)
+
+    def _connect(self, state: HotRowsState) -> None:
+        """Have a socket to the switch of a state, and packets; neither without hot rows."""
+        self._packets = None
+        if not state.generation or not state.tables:
+            return
+        packets = RowPackets(
+            job_id=state.job_id,
+            generation=state.generation,
+            worker_id=state.worker_id,
+            worker_bitmap=state.worker_bitmap,
+            num_workers=state.num_workers,
+            values_per_packet=state.values_per_packet,
+        )
+        switch = Endpoint(address=state.switch_address, udp_port=state.switch_udp_port)
+        place = switch, packets.datagram_bytes
+        if self._socket is None or (self._socket.switch, self._socket.datagram_bytes) != place:
+            if self._socket is not None:
+                self._socket.close()
+                self._socket = None
+            try:
+                self._socket = RowSocket(
+                    self._loop,
+                    *place,
+                    address=self._options.hot_address,
+                    take=self._take,
+                    lost=self._lose,
+                )
+            except TransportError as error:
+                self._warn(error)
+                return
+        self._packets = packets
+
+    def _lose(self, error: TransportError) -> None:
+        """Go on by TCP, after the socket failed; timers ask for decisions of what is open."""
+        self._socket = self._packets = None
+        self._warn(error)
+
+    def _warn(self, error: TransportError) -> None:
+        _logger.warning(
+            "the hot rows of parameter server %d cannot be used until it names others: %s",
+            self._cold.shard,
+            error,
+        )
+
+    def _schedule(self) -> None:
+        """Have a timer for the next tick."""
+        next_s = min(self._pushes.next_s, self._reads.next_s)
+        if self._timer is not None:
+            if self._timer.when_s <= next_s:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if next_s < np.inf:
+            self._timer = self._loop.call_later(next_s - time.monotonic(), self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        now_s = time.monotonic()
+        if self._pushes.next_s <= now_s:
+            self._pushes.tick(now_s)
+        if self._reads.next_s <= now_s:
+            self._reads.tick(now_s)
+        self._schedule()
+
+    def _count(self, table: int, keys: Keys) -> None:
+        counts = self._counts.get(table)
+        if counts is not None and self._is_served:
+            counts.count(keys)
+            if self._sketches is None:
+                self._sketches = self._loop.call_later(SKETCH_S, self._send_sketches)
+
+    def _send_sketches(self) -> None:
+        self._sketches = None
+        if not self._cold.can_send:
+            return  # the next push tries again
+        for table, counts in self._counts.items():
+            packed = counts.take()
+            if packed is not None:
+                self._cold.send_frame(SketchFrame(len(packed), table), memoryview(packed))
+
+
+@final
+class _MergedPull:
+    """The rows of a pull, from the switch and from the server."""
+
+    def __init__(  # noqa: PLR0917 - what a pull is
+        self,
+        cold: ColdPath,
+        table: int,
+        keys: Keys,
+        width: int,
+        hot: Indices,
+        done: DonePull,
+    ) -> None:
+        self._cold = cold
+        self._table = table
+        self._keys = keys
+        self._hot = hot
+        self._done = done
+        updates = np.full(keys.size, UNKNOWN_UPDATES, np.uint32)
+        self._rows = PulledRows(np.empty((keys.size, width), np.float32), updates)
+        self._num_parts = 1
+        self._error: HostlibError | None = None
+
+    def pull_rest(self, places: Indices) -> None:
+        """Ask the server for the cold keys."""
+        if places.size:
+            self._num_parts += 1
+            self._pull(places, self.finish)
+
+    def take(self, positions: Indices, values: Floats) -> None:
+        """Take values from the switch."""
+        self._rows.values[self._hot[positions]] = values
+
+    def pull_cold(self, positions: Indices, done: Done) -> None:
+        """Ask the server for keys that the switch does not have."""
+        self._pull(self._hot[positions], done)
+
+    def finish(self, error: HostlibError | None) -> None:
+        """End a part."""
+        self._error = self._error or error
+        self._num_parts -= 1
+        if not self._num_parts:
+            self._done(self._error or self._rows)
+
+    def _pull(self, places: Indices, done: Done) -> None:
+        def take(rows: PulledRows | HostlibError) -> None:
+            if isinstance(rows, HostlibError):
+                done(rows)
+                return
+            self._rows.values[places], self._rows.updates[places] = rows
+            done(None)
+
+        self._cold.pull(self._table, self._keys[places], self._rows.values.shape[1], take)

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whom the tables tell what they have done: workers' connections, and the server of hot rows."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import HostlibError, PeerError
+from ..hot_server.state import DecidedRounds
+from ..rows import PulledRows
+from .change import TableChange
+
+
+class TableCaller(Protocol):
+    """A worker's connection, as the service sees it."""
+
+    def on_applied(self, request: TableChange) -> None:
+        """Learn that a request is applied, and durable."""
+        ...
+
+    def on_denied(self, number: int, error: HostlibError, *, is_pull: bool) -> None:
+        """Learn that a request or a pull has no effect."""
+        ...
+
+    def on_rows(self, number: int, table: int, rows: PulledRows) -> None:
+        """Take the rows of a pull."""
+        ...
+
+    def on_room(self) -> None:
+        """Learn that the service may take frames again."""
+        ...
+
+    def refuse(self, error: PeerError) -> None:
+        """Say why this connection is of no use, and close it."""
+        ...
+
+    def drop(self) -> None:
+        """Close this connection: the same process has another one."""
+        ...
+
+
+class HotListener(Protocol):
+    """The server of hot rows, as the service sees it."""
+
+    def on_batch(self, table: int, keys: NDArray[np.int64], values: NDArray[np.float32]) -> None:
+        """Learn that a START or PUSH is applied."""
+        ...
+
+    def on_decided(self, decided: DecidedRounds) -> None:
+        """Learn that rounds are decided, and that this is durable."""
+        ...
+
+    def on_layout(self) -> None:
+        """Learn that other rows are hot from now on."""
+        ...
+
+    def on_layout_failed(self) -> None:
+        """Learn that the log did not take other hot rows."""
+        ...

@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which keys become hot, where they lie, their epochs, and exponents that fit their gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hot_schedule import u32
+from switchfold.hostlib.control.row_server_link import RowView
+from switchfold.hostlib.control.view import Endpoint
+from switchfold.hostlib.errors import HotRowError
+from switchfold.hostlib.hot_rows import EMPTY, FrequencySketch
+from switchfold.hostlib.parameter_server.hot_server.planning import LANE_BITS, HotPlanner
+from switchfold.hostlib.parameter_server.hot_server.served_rows import ServedRows
+from switchfold.hostlib.parameter_server.tables import TableDefinition
+from switchfold.hostlib.parameter_server.tables.state import DefinedTable
+
+SERVER_ID = 3
+
+
+def view_of(generation: int = 5, **fields: Any) -> RowView:
+    known: dict[str, Any] = {
+        "generation": generation,
+        "tree_id": 7,
+        "first_row": 10,
+        "num_rows": 8,
+        "values_per_packet": 32,
+        "worker_id": 32 + SERVER_ID,
+        "switch": Endpoint(address="127.0.0.1"),
+        "num_workers": 2,
+        "members": (),
+        "reason": "",
+    }
+    return RowView(**known | fields)
+
+
+def tables_of(*definitions: TableDefinition) -> dict[int, DefinedTable]:
+    return {one.number: DefinedTable(one, one.new_rows()) for one in definitions}
+
+
+def sketch_of(*keys: int) -> FrequencySketch:
+    """The first key is the hottest."""
+    sketch = FrequencySketch(64)
+    for rank, key in enumerate(keys):
+        sketch.update(np.full(1000 - 20 * rank, key))
+    return sketch
+
+
+def hot_keys(served: ServedRows, table: int) -> set[int]:
+    part = served.part(table)
+    assert part is not None
+    return set(part.layout.keys.tolist()) - {EMPTY}
+
+
+NARROW = TableDefinition(name="narrow", width=8, hot_keys=10)
+WIDE = TableDefinition(name="wide", width=40, hot_keys=9)
+COLD = TableDefinition(name="cold", width=8)
+
+
+def test_tables_share_the_rows_of_a_view() -> None:
+    tables, planner = tables_of(COLD, NARROW, WIDE), HotPlanner(SERVER_ID)
+    empty = planner.plan(view_of(), ServedRows(), tables, is_refresh=True)
+    assert empty is not None
+    assert (empty.generation, empty.rows.size) == (5, 0)
+    assert planner.plan(view_of(), empty, tables, is_refresh=True) is None
+    planner.add_sketch(NARROW.number, sketch_of(*range(100, 120)))
+    planner.add_sketch(WIDE.number, sketch_of(*range(9)))
+    assert planner.plan(view_of(), empty, tables, is_refresh=False) is None
+    served = planner.plan(view_of(), empty, tables, is_refresh=True)
+    assert served is not None
+    assert served.rows["row"].tolist() == list(range(10, 17))
+    assert served.rows["epoch"].tolist() == [32 * n + SERVER_ID for n in range(1, 8)]
+    assert hot_keys(served, NARROW.number) == set(range(100, 110))
+    assert hot_keys(served, WIDE.number) == {0, 1}
+    assert len(tables[NARROW.number].rows) == 10
+    assert planner.plan(view_of(), served, tables, is_refresh=True) is None
+
+
+def test_a_refresh_changes_the_rows_of_changed_keys() -> None:
+    tables, planner = tables_of(NARROW), HotPlanner(SERVER_ID)
+    planner.add_sketch(NARROW.number, sketch_of(*range(10)))
+    first = planner.plan(view_of(), ServedRows(), tables, is_refresh=True)
+    assert first is not None
+    planner.add_sketch(NARROW.number, sketch_of(*range(10)))
+    assert planner.plan(view_of(), first, tables, is_refresh=True) is None
+    for _ in range(3):
+        planner.add_sketch(NARROW.number, sketch_of(99, *range(9)))
+    second = planner.plan(view_of(), first, tables, is_refresh=True)
+    assert second is not None
+    assert hot_keys(second, NARROW.number) == {99, *range(9)}
+    changed = second.changed(first)
+    assert changed.size == 1
+    (at,) = np.flatnonzero(second.rows["row"] == changed[0])
+    assert second.rows["epoch"][at] == 4 * 32 + SERVER_ID
+    assert second.number == first.number + 1
+
+
+def test_a_new_process_goes_on_with_the_layout_of_the_log() -> None:
+    tables, planner = tables_of(NARROW), HotPlanner(SERVER_ID)
+    planner.add_sketch(NARROW.number, sketch_of(*range(10)))
+    first = planner.plan(view_of(), ServedRows(), tables, is_refresh=True)
+    assert first is not None
+    other = HotPlanner(SERVER_ID)
+    assert other.plan(view_of(), first, tables, is_refresh=True) is None
+    other.add_sketch(NARROW.number, sketch_of(99, *range(1, 10)))
+    second = other.plan(view_of(), first, tables, is_refresh=True)
+    assert second is not None
+    assert hot_keys(second, NARROW.number) == {99, *range(1, 10)}
+
+
+def test_a_new_view_takes_the_layouts_over() -> None:
+    tables, planner = tables_of(NARROW), HotPlanner(SERVER_ID)
+    planner.add_sketch(NARROW.number, sketch_of(*range(10)))
+    first = planner.plan(view_of(), ServedRows(), tables, is_refresh=True)
+    assert first is not None
+    second = planner.plan(view_of(6, first_row=2), first, tables, is_refresh=False)
+    assert second is not None
+    assert second.rows["row"].tolist() == [2, 3, 4]
+    assert second.rows["epoch"].tolist() == [32 * n + SERVER_ID for n in (1, 2, 3)]
+    assert hot_keys(second, NARROW.number) == set(range(10))
+    parked = planner.empty(6, second)
+    assert (parked.rows.size, parked.num_epochs) == (0, 3)
+    third = planner.plan(view_of(6, first_row=2), parked, tables, is_refresh=False)
+    assert third is not None
+    assert third.rows["epoch"].tolist() == [32 * n + SERVER_ID for n in (4, 5, 6)]
+    crowded = planner.plan(view_of(7, num_rows=2), third, tables, is_refresh=False)
+    assert crowded is not None
+    assert not crowded.rows.size
+
+
+def test_exponents_follow_the_gradients() -> None:
+    tables, planner = tables_of(NARROW), HotPlanner(SERVER_ID)
+    planner.add_sketch(NARROW.number, sketch_of(*range(10)))
+    planner.note_gradients(NARROW.number, np.array([[0.5, -0.9]], np.float32))
+    served = planner.plan(view_of(), ServedRows(), tables, is_refresh=True)
+    assert served is not None
+    assert set(served.rows["exponent"].tolist()) == {3 - LANE_BITS}
+    for largest, exponent in ((3.0, None), (7.0, 6 - LANE_BITS), (1.0, None)):
+        planner.note_gradients(NARROW.number, np.array([[largest]], np.float32))
+        planned = planner.plan(view_of(), served, tables, is_refresh=True)
+        assert (planned is None) == (exponent is None)
+        if planned is not None:
+            assert set(planned.rows["exponent"].tolist()) == {exponent}
+            assert planned.changed(served).size == 3
+            served = planned
+    for _ in range(2):
+        lanes = np.full((1, 32), 2 << (LANE_BITS - 20), np.int32)
+        planner.note_sums(served, u32(10), u32(3), lanes)
+        planned = planner.plan(view_of(), served, tables, is_refresh=True)
+    assert planned is not None
+    assert set(planned.rows["exponent"].tolist()) == {6 - 20 + 1 + 3 - LANE_BITS}
+    for _ in range(2):
+        assert planner.plan(view_of(), planned, tables, is_refresh=True) is None
+    planner.note_sums(planned, u32(10), u32(3), np.ones((1, 32), np.int32))
+    assert planner.plan(view_of(), planned, tables, is_refresh=False) is None
+    planned = planner.plan(view_of(), planned, tables, is_refresh=True)
+    assert planned is not None
+    planner.note_overflows(u32(11))
+    raised = planner.plan(view_of(), planned, tables, is_refresh=False)
+    assert raised is not None
+    assert raised.changed(planned).tolist() == [11]
+    planner.note_gradients(NARROW.number, np.array([[3e38]], np.float32))
+    most = planner.plan(view_of(), raised, tables, is_refresh=False)
+    assert most is not None
+    assert set(most.rows["exponent"].tolist()) == {90}
+
+
+def test_keys_without_room_stay_cold() -> None:
+    small = TableDefinition(name="small", width=8, hot_keys=10, max_rows=12)
+    tables, planner = tables_of(small), HotPlanner(SERVER_ID)
+    tables[small.number].pull(np.arange(100, 105))
+    planner.add_sketch(small.number, sketch_of(*range(10)))
+    served = planner.plan(view_of(), ServedRows(), tables, is_refresh=True)
+    assert served is not None
+    assert not served.rows.size
+
+
+def test_sketches_of_another_size_are_refused() -> None:
+    planner = HotPlanner(SERVER_ID)
+    planner.add_sketch(1, sketch_of(1))
+    with pytest.raises(HotRowError, match="cannot be added"):
+        planner.add_sketch(1, FrequencySketch(32))

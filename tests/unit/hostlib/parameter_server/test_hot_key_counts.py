@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What workers count for servers that choose hot keys."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hot_world import World
+from switchfold.hostlib.hot_rows import FrequencySketch
+from switchfold.hostlib.parameter_server.hot_worker.key_counts import KeyCounts
+from switchfold.hostlib.parameter_server.hot_worker.server_rows import SKETCH_S
+
+
+def test_each_key_of_a_push_counts_once_and_negative_ones_never() -> None:
+    counts = KeyCounts(1024, 1.0, seed=1)
+    assert counts.take() is None
+    counts.count(np.array([5, -2, 9, 5, -1]))
+    counts.count(np.array([5, 0]))
+    packed = counts.take()
+    assert packed is not None
+    sketch = FrequencySketch.unpack(packed)
+    assert sketch.counts(np.array([5, 9, 0, 7])).tolist() == [2, 1, 1, 0]
+    assert sketch.total == 4
+    assert counts.take() is None
+
+
+def test_negative_keys_alone_are_nothing() -> None:
+    counts = KeyCounts(1024, 1.0, seed=1)
+    counts.count(np.array([-5]))
+    assert counts.take() is None
+
+
+def test_a_share_of_the_pushes_is_counted() -> None:
+    counts = KeyCounts(1024, 0.1, seed=1)
+    for _ in range(1000):
+        counts.count(np.array([3]))
+    packed = counts.take()
+    assert packed is not None
+    assert 70 < FrequencySketch.unpack(packed).total < 130
+
+
+def test_a_sketch_a_second_goes_to_a_server_of_hot_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, 1)
+    worker = world.workers[0]
+    worker.rows.count_keys(world.table, 1024)
+    gradients = world.gradients(np.ones((2, world.width)))
+    worker.push([1, 2], gradients)  # to a server that has not spoken of hot rows
+    world.loop.pass_by(SKETCH_S)
+    assert not worker.sketches
+    world.server.set_rows([1], generation=3)
+    world.server.install()
+    world.settle()
+    for _ in range(3):
+        worker.push([1, 2], gradients)
+    assert not worker.sketches
+    world.loop.pass_by(SKETCH_S)
+    assert [FrequencySketch.unpack(each).total for each in worker.sketches] == [6]
+    world.loop.pass_by(5 * SKETCH_S)
+    assert len(worker.sketches) == 1
+    worker.can_send = False
+    worker.push([1], gradients[:1])
+    world.loop.pass_by(SKETCH_S)
+    assert len(worker.sketches) == 1
+    worker.can_send = True
+    worker.push([1], gradients[:1])
+    world.loop.pass_by(SKETCH_S)
+    assert FrequencySketch.unpack(worker.sketches[1]).total == 2
