@@ -10,6 +10,7 @@ keys places in rows (`plan_layout`, `refresh_layout`). Workers look the places u
 
 from .hot_set import Coverage, HotSet, HotSetChange, HotSetOptions, HotSetTracker
 from .key_batches import KeyBatches
+from .key_places import HotDefinition, KeyPlaces, PlannedTable
 from .lane_layout import EMPTY, LaneLayout, RowFill, RowPlaces, RowShape
 from .row_planning import PlannedLayout, RefreshedLayout, plan_layout, refresh_layout
 from .sketch import BatchSampler, FrequencySketch
@@ -19,13 +20,16 @@ __all__ = [
     "BatchSampler",
     "Coverage",
     "FrequencySketch",
+    "HotDefinition",
     "HotSet",
     "HotSetChange",
     "HotSetOptions",
     "HotSetTracker",
     "KeyBatches",
+    "KeyPlaces",
     "LaneLayout",
     "PlannedLayout",
+    "PlannedTable",
     "RefreshedLayout",
     "RowFill",
     "RowPlaces",

@@ -14,8 +14,14 @@ from numpy.typing import NDArray
 
 from ...control.row_server_link import MAX_ROW_SERVERS, RowView
 from ...errors import HotRowError
-from ...hot_rows import FrequencySketch, KeyBatches, LaneLayout, RowShape
-from .key_places import KeyPlaces, PlannedTable
+from ...hot_rows import (
+    FrequencySketch,
+    KeyBatches,
+    KeyPlaces,
+    LaneLayout,
+    PlannedTable,
+    RowShape,
+)
 from .rounds import MOST_ROWS, U32, count_workers
 from .served_rows import SERVED_DTYPE, Floats, Lanes, ServedRows
 

@@ -10,21 +10,12 @@ from typing import Final, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import HotRowError, RowTableError
-from ...hot_rows import (
-    EMPTY,
-    FrequencySketch,
-    HotSet,
-    HotSetChange,
-    HotSetOptions,
-    HotSetTracker,
-    KeyBatches,
-    LaneLayout,
-    PlannedLayout,
-    RowShape,
-    plan_layout,
-    refresh_layout,
-)
+from ..errors import HotRowError, RowTableError
+from .hot_set import HotSet, HotSetChange, HotSetOptions, HotSetTracker
+from .key_batches import KeyBatches
+from .lane_layout import EMPTY, LaneLayout, RowShape
+from .row_planning import PlannedLayout, plan_layout, refresh_layout
+from .sketch import FrequencySketch
 
 _BATCH_KEYS: Final = 1 << 16
 """Keys of all mini-batches that are kept: a layout is planned with them in about 0.2 s."""
