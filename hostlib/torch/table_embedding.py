@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ..parameter_server.rows import Versions
 from ..parameter_server.tables import TableClient, TableDefinition
 from .errors import CollectiveInputError
 
@@ -38,7 +39,7 @@ class TableEmbedding(torch.nn.Module):
         self.definition = definition
         self._client = client
         self._table = client.define(definition)
-        self._pushes: deque[Future[None]] = deque()
+        self._pushes: deque[Future[Versions]] = deque()
 
     def forward(self, keys: torch.Tensor) -> torch.Tensor:
         """Return rows of shape (*keys.shape, width), float32, on the keys' device.
@@ -75,7 +76,7 @@ class TableEmbedding(torch.nn.Module):
         """Return what `print` shows of the module."""
         return f"{self.definition.name!r}, width={self.definition.width}"
 
-    def _note(self, push: Future[None]) -> None:
+    def _note(self, push: Future[Versions]) -> None:
         self._pushes.append(push)
         self._settle(_MAX_OPEN)
 

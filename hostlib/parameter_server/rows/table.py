@@ -35,12 +35,17 @@ from .initialisers import Initialiser, Zeros
 from .optimisers import GradientSum, Optimiser, Values, check_array
 
 Keys = NDArray[np.int64]
+Versions = NDArray[np.uint64]
+"""Of the tables of each server, in the order of the servers; 0: unknown."""
 CHUNK_ROWS: Final = 4096
 """Rows of a chunk unless the caller says otherwise."""
 _LSN_END: Final = 1 << 64
 _CHUNK_HEADER_BYTES: Final = 40
 """Of `row_chunk_header_t`; rows are `row_t`: key, lsn, number of updates, and more."""
 _NUM_ROWS_AT: Final = 16
+
+
+_NO_VERSIONS: Final = np.empty(0, np.uint64)
 
 
 class PulledRows(NamedTuple):
@@ -50,6 +55,11 @@ class PulledRows(NamedTuple):
     """Shape (number of keys, width)."""
     updates: NDArray[np.uint32]
     """By key, the pushes that changed its row: the row's version. They stop at 2^32 - 1."""
+    versions: Versions = _NO_VERSIONS
+    """Of rows that a client has pulled: what the tables of each server had as these were read.
+
+    0 of a server that has none of the keys, or if a switch answered for some of its keys.
+    """
 
 
 class RowChunk(NamedTuple):

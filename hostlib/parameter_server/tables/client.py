@@ -28,12 +28,12 @@ from ...peers.frames import MAX_BATCH_BYTES, FrameKind, Greeting, Purpose
 from ...peers.handshake import PeerCall
 from ..hot_worker.key_counts import KeyCounts, MakeCounts
 from ..options import GENERATION, ClientOptions
-from ..rows import PulledRows, partition
+from ..rows import PulledRows, Versions, partition
 from ..rows.optimisers import check_array
 from .change import MAX_OPEN_REQUESTS
 from .definition import TableDefinition
 from .session import ShardSession
-from .state import KEY_BYTES, VALUE_BYTES
+from .state import KEY_BYTES, VALUE_BYTES, VERSION_BYTES
 
 MAX_OPEN_BYTES: Final = 256 << 20
 """Gradients without a receipt; a push that would exceed them waits."""
@@ -109,6 +109,11 @@ class TableClient:
         """Number of servers."""
         return len(self._sessions)
 
+    @property
+    def versions(self) -> Versions:
+        """The last version of each server's tables that this worker has heard of."""
+        return np.array([session.version for session in self._sessions], np.uint64)
+
     def define(self, definition: TableDefinition) -> SparseTable:
         """Define a table, or check that it was defined alike; wait for all servers.
 
@@ -127,10 +132,11 @@ class TableClient:
         self._wait(gathering.future, f"definition of table {definition.name!r}")
         return SparseTable(self, definition)
 
-    def advance(self) -> Future[None]:
+    def advance(self) -> Future[Versions]:
         """End this worker's iteration: all its pushes of it have been made.
 
-        Done when all servers know it. Workers that pull from a table with a staleness wait for it.
+        Done when all servers know it; the result is that of `SparseTable.push`. Workers that pull
+        from a table with a staleness wait for it.
 
         The future's errors are those of `SparseTable.push`. After a StorageError or a
         ServerLostError, call it again, before further pushes: it then asks those servers alone that
@@ -140,7 +146,7 @@ class TableClient:
         Waits, and raises, as `SparseTable.push` does.
         """
         self._reserve(0)
-        gathering = _Gathering[None](self.num_shards, lambda: None)
+        gathering = _Gathering(self.num_shards, lambda: self.versions)
         gathering.future.add_done_callback(lambda _: self._release(0))
 
         def advance() -> None:
@@ -182,7 +188,7 @@ class TableClient:
         definition: TableDefinition,
         keys: NDArray[np.int64],
         gradients: NDArray[np.float32],
-    ) -> Future[None]:
+    ) -> Future[Versions]:
         """Send a PUSH or START to the servers of the keys; `SparseTable` says the rest."""
         check_array("keys", keys, np.int64, (keys.size,))
         check_array("gradients", gradients, np.float32, (keys.size, definition.width))
@@ -191,7 +197,7 @@ class TableClient:
         size = sum(payload.nbytes for _, payload, _ in parts)
         self._check_size(max((payload.nbytes for _, payload, _ in parts), default=0))
         self._reserve(size)
-        gathering = _Gathering[None](len(parts), lambda: None)
+        gathering = _Gathering(len(parts), lambda: self.versions)
         gathering.future.add_done_callback(lambda _: self._release(size))
 
         def send() -> None:
@@ -213,8 +219,8 @@ class TableClient:
         # By a copy of the keys: the caller's may change.
         wanted = {shard: keys.take(places) for shard, places in parts}
         most = max((each.size for each in wanted.values()), default=0)
-        self._check_size(most * VALUE_BYTES * (definition.width + 1))
-        collected = _Rows(parts, keys.size, definition.width)
+        self._check_size(most * VALUE_BYTES * (definition.width + 1) + VERSION_BYTES)
+        collected = _Rows(parts, keys.size, definition.width, self.num_shards)
         gathering = _Gathering(len(parts), collected.result)
 
         def ask(shard: int) -> None:
@@ -331,17 +337,21 @@ class SparseTable:
         self.definition = definition
         self._client = client
 
-    def push(self, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> Future[None]:
+    def push(self, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> Future[Versions]:
         """Send gradients of shape (number of keys, width); return at once with a future.
 
         It is done when the servers have applied them, and have them on disk if they keep a log; in
         a synchronous table, they are applied later, with those of the other workers. Gradients of
         a key that repeats are added first. The arrays may change after the call.
 
+        The result: a version of each server's tables, of shape (servers,), at which its keys of the
+        push had been taken. It is the last one that this worker has heard of, so others may have
+        changed the tables in between.
+
         In a table with hot keys, gradients of these may go to a switch, which adds up those of
         several workers: they are rounded to multiples of a power of two that the server chooses for
         their row. Await the futures before `advance` if no push of an ended iteration may be
-        missing after a crash of this process.
+        missing after a crash of this process. The result says nothing of these keys.
 
         Waits while too many gradients have no receipt. The future's errors: RowTableFullError,
         DiskFullError and other StorageErrors (nothing of this server's part has an effect),
@@ -352,7 +362,7 @@ class SparseTable:
         """
         return self._client.send(FrameKind.PUSH, self.definition, keys, gradients)
 
-    def start(self, keys: NDArray[np.int64], values: NDArray[np.float32]) -> Future[None]:
+    def start(self, keys: NDArray[np.int64], values: NDArray[np.float32]) -> Future[Versions]:
         """Give rows their first values, unless they have been started or pushed to before.
 
         Keys must not repeat. Raises RowShapeError, and as `push` does.
@@ -363,6 +373,10 @@ class SparseTable:
 
     def pull(self, keys: NDArray[np.int64]) -> Future[PulledRows]:
         """Ask for the rows of keys, in the keys' order; they hold this worker's earlier pushes.
+
+        Their `versions` of shape (servers,) are those at which the rows were read: what is read of
+        a server at one version is the same, and a version less an earlier one is how many changes
+        the server has made since.
 
         Rows of hot keys may come from a switch. They may lack this worker's latest pushes then, and
         their number of updates is UNKNOWN_UPDATES.
@@ -377,7 +391,7 @@ class SparseTable:
         keys: NDArray[np.int64],
         gradients: NDArray[np.float32],
         wanted: NDArray[np.int64],
-    ) -> tuple[Future[None], Future[PulledRows]]:
+    ) -> tuple[Future[Versions], Future[PulledRows]]:
         """Push gradients, and pull rows that hold them."""
         return self.push(keys, gradients), self.pull(wanted)
 
@@ -457,25 +471,29 @@ class _Rows:
     """Rows of a pull, as servers answer."""
 
     def __init__(
-        self, parts: list[tuple[int, NDArray[np.int64]]], num_keys: int, width: int
+        self, parts: list[tuple[int, NDArray[np.int64]]], num_keys: int, width: int, num_shards: int
     ) -> None:
         self._places = dict(parts)
         self._num_keys = num_keys
         self._width = width
+        self._versions = np.zeros(num_shards, np.uint64)
         self._rows: PulledRows | None = None
 
     def add(self, shard: int, rows: PulledRows) -> None:
         """Take the rows of a server."""
         places = self._places[shard]
+        self._versions[shard] = rows.versions.sum()  # of one, or of none
         if places.size == self._num_keys:
-            self._rows = rows  # all come from one server, in the keys' order
+            # All come from one server, in the keys' order.
+            self._rows = rows._replace(versions=self._versions)
             return
-        values, updates = self.result()
-        values[places], updates[places] = rows
+        result = self.result()
+        result.values[places], result.updates[places] = rows.values, rows.updates
 
     def result(self) -> PulledRows:
         """Return all rows."""
         if self._rows is None:
             values = np.empty((self._num_keys, self._width), np.float32)
-            self._rows = PulledRows(values, np.empty(self._num_keys, np.uint32))
+            updates = np.empty(self._num_keys, np.uint32)
+            self._rows = PulledRows(values, updates, self._versions)
         return self._rows

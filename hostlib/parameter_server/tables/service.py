@@ -97,7 +97,10 @@ class TableService:
         self.began_ns = 0
         """When applying, or reading rows, last began; on the loop's clock of measurements."""
         self.num_applied = 0
-        """Lsn of the last record that was applied; without a log, the number of changes."""
+        """Lsn of the last record that was applied; without a log, the number of changes.
+
+        Workers know it as the version of the tables.
+        """
         self._loop = loop
         self._timeout_s = timeout_s
         self._clients: dict[int, TableCaller] = {}
@@ -223,6 +226,11 @@ class TableService:
             return
         self._accepted[worker_id] = request.number
         self._take(QueuedChange(request, payload))
+
+    @property
+    def version(self) -> int:
+        """Of what the tables hold: two reads at one version see the same values."""
+        return self.num_applied
 
     @property
     def hot_state(self) -> HotState:

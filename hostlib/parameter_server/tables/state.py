@@ -37,6 +37,7 @@ from .definition import TableDefinition
 
 KEY_BYTES: Final = 8
 VALUE_BYTES: Final = 4
+VERSION_BYTES: Final = 8
 MAX_TABLES: Final = 1 << 12
 KEPT_INCARNATIONS: Final = 8
 _logger = logging.getLogger(__name__)

@@ -86,7 +86,7 @@ class FrameKind(enum.IntEnum):
     PULL = 28
     """Keys of a table whose rows the worker wants."""
     ROWS = 29
-    """The answer: the keys' values, then their numbers of updates."""
+    """The answer: the keys' values, their numbers of updates, and the tables' version."""
     DENIED = 30
     """Why a request has no effect, as JSON."""
     START = 31
