@@ -105,7 +105,7 @@ class RowTable:
             raise ConfigurationError(f"seed {seed}; give one from 0 to 2^64 - 1")
         self.width: Final = width
         self.max_rows: Final = max_rows
-        self.optimiser: Final = optimiser or GradientSum()
+        self._optimiser = optimiser or GradientSum()
         self.initialiser: Final = initialiser or Zeros()
         self.seed: Final = seed
         self._handle: int | None = library.row_table_new(
@@ -120,6 +120,22 @@ class RowTable:
         if self._handle is None:
             raise RowMemoryError("no memory for a table; lower max_rows")
         weakref.finalize(self, library.row_table_free, self._handle)
+
+    @property
+    def optimiser(self) -> Optimiser:
+        """Through which pushes go."""
+        return self._optimiser
+
+    @optimiser.setter
+    def optimiser(self, optimiser: Optimiser) -> None:
+        """Let later pushes go through one of the same kind. Raises ConfigurationError."""
+        if optimiser.name != self._optimiser.name:
+            raise ConfigurationError(
+                f"{optimiser!r} in place of {self._optimiser!r}; give one that keeps the same state"
+            )
+        numbers = (ctypes.c_double * OPTIMISER_NUMBERS)(*optimiser.numbers)
+        library.row_table_set_numbers(self._handle, numbers)
+        self._optimiser = optimiser
 
     def __len__(self) -> int:
         """Return the number of rows that have been made."""

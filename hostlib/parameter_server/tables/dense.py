@@ -82,6 +82,10 @@ class DenseTensor:
         """
         return self._table.push(*self._blocks(gradient, first))
 
+    def set_learning_rate(self, rate: float) -> Future[Versions]:
+        """Set the learning rate; as `SparseTable.set_learning_rate`."""
+        return self._table.set_learning_rate(rate)
+
     def pull(self, first: int = 0, num_values: int | None = None) -> Future[Values]:
         """Ask for a range, by default to the tensor's end; as `SparseTable.pull`."""
         end = self.definition.num_values if num_values is None else first + num_values

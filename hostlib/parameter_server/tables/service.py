@@ -209,7 +209,7 @@ class TableService:
         return list(self._denials[worker_id])
 
     def submit(self, request: TableChange, payload: memoryview) -> None:
-        """Take a DEFINE, PUSH or ADVANCE, whose payload then belongs to the service.
+        """Take a DEFINE, START, PUSH, RATE or ADVANCE, whose payload then belongs to the service.
 
         Requests that were taken before are ignored. One that is denied counts as taken.
         """

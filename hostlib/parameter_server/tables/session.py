@@ -47,6 +47,7 @@ from .state import VERSION_BYTES
 
 _KINDS: Final = frozenset((FrameKind.ENTERED, FrameKind.RECEIPT, FrameKind.ROWS, FrameKind.DENIED))
 _HOT_KINDS: Final = frozenset((FrameKind.HOT_ROWS, FrameKind.DECISIONS))
+_IN_ITERATIONS: Final = frozenset((FrameKind.PUSH, FrameKind.RATE, FrameKind.ADVANCE))
 _VERSION_WORDS: Final = VERSION_BYTES // 4
 Done = Callable[[HostlibError | None], None]
 DonePull = Callable[[PulledRows | HostlibError], None]
@@ -54,7 +55,7 @@ DonePull = Callable[[PulledRows | HostlibError], None]
 
 @dataclass(frozen=True)
 class _Change:
-    """A DEFINE, PUSH or ADVANCE without a receipt."""
+    """A DEFINE, START, PUSH, RATE or ADVANCE without a receipt."""
 
     frame: TableFrame
     payload: memoryview
@@ -136,7 +137,7 @@ class ShardSession:
         self, kind: FrameKind, payload: memoryview, done: Done, *, table: int = 0, num_keys: int = 0
     ) -> None:
         """Send a change; the payload must stay as it is until `done`."""
-        if self.num_ahead and kind in (FrameKind.PUSH, FrameKind.ADVANCE):
+        if self.num_ahead and kind in _IN_ITERATIONS:
             self.num_ahead -= kind is FrameKind.ADVANCE
             done(None)
             return

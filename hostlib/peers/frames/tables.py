@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames between a worker and the sparse tables of a parameter server.
 
-A worker numbers its requests DEFINE, START, PUSH and ADVANCE to a server from 1 on, and sends them
-in this order. It numbers its pulls by themselves.
+A worker numbers its requests DEFINE, START, PUSH, RATE and ADVANCE to a server from 1 on, and sends
+them in this order. It numbers its pulls by themselves.
 """
 
 from __future__ import annotations
@@ -98,13 +98,13 @@ class EnteredFrame(NamedTuple):
 
 
 class TableFrame(NamedTuple):
-    """DEFINE, START, PUSH, ADVANCE, PULL or ROWS."""
+    """DEFINE, START, PUSH, RATE, ADVANCE, PULL or ROWS."""
 
     kind: FrameKind
     payload_bytes: int
     number: int
     table: int = 0
-    """Of START, PUSH, PULL and ROWS: the table's number, see TableDefinition."""
+    """Of START, PUSH, RATE, PULL and ROWS: the table's number, see TableDefinition."""
     num_keys: int = 0
     clock: int = 0
     """Of PULL: how many iterations the worker has ended."""

@@ -106,7 +106,7 @@ def test_a_snapshot_and_the_log_behind_it_have_the_version(
         bench.wait(lambda: len(client.applied) == 99)
         version = bench.service.version
         snapshots = tmp_path / "log" / "snapshots"
-        wait_until(lambda: any(snapshots.glob("*.snapshot")), WAIT_S)
+        wait_until(lambda: any(snapshots.glob("*.snapshot")), "a snapshot", WAIT_S)
     with ServiceBench(monkeypatch, tmp_path, 1) as bench:
         assert bench.service.version == version == 100  # and ENTER
 
