@@ -104,6 +104,7 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     "row_order": (c_int, c_void_p, c_void_p, c_uint32, c_uint32, c_uint32, c_void_p),
     "row_table_new": (c_void_p, c_void_p, POINTER(RowTableOptionsStruct)),
     "row_table_free": (None, c_void_p),
+    "row_table_set_numbers": (None, c_void_p, POINTER(c_double)),
     "row_table_rows": (c_uint32, c_void_p),
     "row_table_lsn": (c_uint64, c_void_p),
     "row_table_pull": (

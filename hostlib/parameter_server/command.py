@@ -187,5 +187,6 @@ def _serve(
         print(f"listening on {server.address}:{server.port}", flush=True)
         await_stop()
         counters = server.counters + server.tables.counters
-        print(" ".join(f"{name}={n}" for name, n in sorted(counters.items())), flush=True)
+        shown = [*sorted(counters.items()), ("version", server.tables.version)]
+        print(" ".join(f"{name}={n}" for name, n in shown), flush=True)
     return 0

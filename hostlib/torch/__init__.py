@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .ddp.hooks import SwitchfoldState, allreduce_hook
     from .hybrid.hybrid_parallel import HybridParallel
     from .table_embedding import TableEmbedding
+    from .table_optimizer import TableOptimizer
 
 __all__ = [
     "CollectiveError",
@@ -38,6 +39,7 @@ __all__ = [
     "RankExitedError",
     "SwitchfoldState",
     "TableEmbedding",
+    "TableOptimizer",
     "allreduce_hook",
     "register",
 ]
@@ -46,6 +48,7 @@ _HOMES = {
     "HybridParallel": "hybrid.hybrid_parallel",
     "SwitchfoldState": "ddp.hooks",
     "TableEmbedding": "table_embedding",
+    "TableOptimizer": "table_optimizer",
     "allreduce_hook": "ddp.hooks",
 }
 """Modules that load torch; each is imported when its name is first used."""

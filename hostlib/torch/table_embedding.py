@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final, cast, final
 
@@ -12,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ..parameter_server.rows import Versions
 from ..parameter_server.tables import TableClient, TableDefinition
 from .errors import CollectiveInputError
 
@@ -29,7 +31,7 @@ class TableEmbedding(torch.nn.Module):
 
         embedding = TableEmbedding(client, TableDefinition(name="user", width=16, optimiser=...))
 
-    After each iteration, call `advance`, on all workers alike.
+    After each iteration, call `advance`, on all workers alike; or the `step` of a TableOptimizer.
     """
 
     def __init__(self, client: TableClient, definition: TableDefinition) -> None:
@@ -38,7 +40,9 @@ class TableEmbedding(torch.nn.Module):
         self.definition = definition
         self._client = client
         self._table = client.define(definition)
-        self._pushes: deque[Future[None]] = deque()
+        self._pushes: deque[Future[Versions]] = deque()
+        self._rate: float | None = None
+        self._wanted_rate: Callable[[], float | None] = lambda: None
 
     def forward(self, keys: torch.Tensor) -> torch.Tensor:
         """Return rows of shape (*keys.shape, width), float32, on the keys' device.
@@ -57,6 +61,7 @@ class TableEmbedding(torch.nn.Module):
 
             def push(leaf: torch.Tensor) -> None:
                 assert leaf.grad is not None
+                self._send_rate()
                 self._note(self._table.push(own, _values_of(leaf.grad)))
 
             cast("Any", rows).register_post_accumulate_grad_hook(push)
@@ -68,14 +73,32 @@ class TableEmbedding(torch.nn.Module):
 
         One call is enough for all embeddings of a client.
         """
-        self._settle(0)
+        self.settle()
         self._client.advance().result()
+
+    def follow(self, wanted_rate: Callable[[], float]) -> None:
+        """Let later pushes have the learning rate that a function returns; see TableOptimizer."""
+        self._wanted_rate = wanted_rate
+
+    def settle(self) -> None:
+        """Send a learning rate that has changed; wait for all receipts, and raise their errors."""
+        self._send_rate()
+        self._settle(0)
 
     def extra_repr(self) -> str:
         """Return what `print` shows of the module."""
         return f"{self.definition.name!r}, width={self.definition.width}"
 
-    def _note(self, push: Future[None]) -> None:
+    def _send_rate(self) -> None:
+        rate = self._wanted_rate()
+        if rate is None or rate == self._rate:
+            return
+        if self.definition.hot_keys:
+            self._settle(0)  # what waits for a switch would have the new rate, too
+        self._note(self._table.set_learning_rate(rate))
+        self._rate = rate
+
+    def _note(self, push: Future[Versions]) -> None:
         self._pushes.append(push)
         self._settle(_MAX_OPEN)
 

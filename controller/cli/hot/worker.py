@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ....hostlib.config import join_from_environment, secret_from_environment
 from ....hostlib.errors import HostlibError
 from ....hostlib.parameter_server import ClientOptions
+from ....hostlib.parameter_server.rows import Versions
 from ....hostlib.parameter_server.tables import SparseTable, TableClient
 from ....hostlib.session import Session
 from .errors import TableRunError
@@ -174,7 +175,7 @@ def _push(table: SparseTable, step: TableStep, gradients: NDArray[np.float32]) -
     timed: Future[float] = Future()
     begun_s = time.perf_counter()
 
-    def note(push: Future[None]) -> None:
+    def note(push: Future[Versions]) -> None:
         error = push.exception()
         if error is None:
             timed.set_result(time.perf_counter() - begun_s)

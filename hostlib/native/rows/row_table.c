@@ -28,6 +28,12 @@ void row_table_free(row_table_t *table) {
   free(table);
 }
 
+void row_table_set_numbers(row_table_t *table, const double numbers[OPTIMISER_NUMBERS]) {
+  pthread_mutex_lock(&table->lock);
+  memcpy(table->options.numbers, numbers, sizeof table->options.numbers);
+  pthread_mutex_unlock(&table->lock);
+}
+
 uint32_t row_table_rows(row_table_t *table) {
   pthread_mutex_lock(&table->lock);
   uint32_t rows = table->num_rows;

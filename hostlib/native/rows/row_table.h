@@ -40,6 +40,9 @@ typedef struct {
 row_table_t *row_table_new(const optimiser_t *, const row_table_options_t *); // NULL without memory
 void row_table_free(row_table_t *);
 
+// Give the optimiser other numbers, for pushes from now on.
+void row_table_set_numbers(row_table_t *, const double numbers[OPTIMISER_NUMBERS]);
+
 uint32_t row_table_rows(row_table_t *);
 uint64_t row_table_lsn(row_table_t *);
 

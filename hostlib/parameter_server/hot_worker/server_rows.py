@@ -359,7 +359,7 @@ class _MergedPull:
             if isinstance(rows, HostlibError):
                 done(rows)
                 return
-            self._rows.values[places], self._rows.updates[places] = rows
+            self._rows.values[places], self._rows.updates[places] = rows.values, rows.updates
             done(None)
 
         self._cold.pull(self._table, self._keys[places], self._rows.values.shape[1], take)

@@ -5,7 +5,7 @@
 from .initialisers import Initialiser, Normal, Uniform, Zeros
 from .optimisers import Adagrad, Adam, Ftrl, GradientSum, Optimiser, Sgd
 from .placement import Partition, partition, shard_of
-from .table import PulledRows, RowChunk, RowTable
+from .table import PulledRows, RowChunk, RowTable, Versions
 
 __all__ = [
     "Adagrad",
@@ -21,6 +21,7 @@ __all__ = [
     "RowTable",
     "Sgd",
     "Uniform",
+    "Versions",
     "Zeros",
     "partition",
     "shard_of",

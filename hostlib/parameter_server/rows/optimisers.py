@@ -9,8 +9,8 @@ that a state or a value grows into stays, as it does in other libraries.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, fields
-from typing import Any, final
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,23 @@ class Optimiser:
         """Its numbers in the order of optimisers.h: that of the fields."""
         given: list[float] = [getattr(self, field.name) for field in fields(self)]
         return (*given, *(0.0,) * (OPTIMISER_NUMBERS - len(given)))
+
+    @property
+    def rate(self) -> float | None:
+        """Its learning rate, the first of its numbers; None: it has none."""
+        return self.numbers[0] if fields(self) else None
+
+    def with_rate(self, rate: float) -> Self:
+        """Return it with another learning rate. Raises ConfigurationError."""
+        if not fields(self):
+            raise ConfigurationError(
+                f"{type(self).__name__} has no learning rate to set; scale the gradients"
+            )
+        try:
+            number = float(rate)
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(f"learning rate {rate!r}; give a number") from error
+        return replace(self, **{fields(self)[0].name: number})
 
     def apply_dense(self, values: Values, state: Values, gradient: Values, *, step: int) -> None:
         """Apply a gradient to a dense array, in place; `step` counts from 1.

@@ -35,12 +35,17 @@ from .initialisers import Initialiser, Zeros
 from .optimisers import GradientSum, Optimiser, Values, check_array
 
 Keys = NDArray[np.int64]
+Versions = NDArray[np.uint64]
+"""Of the tables of each server, in the order of the servers; 0: unknown."""
 CHUNK_ROWS: Final = 4096
 """Rows of a chunk unless the caller says otherwise."""
 _LSN_END: Final = 1 << 64
 _CHUNK_HEADER_BYTES: Final = 40
 """Of `row_chunk_header_t`; rows are `row_t`: key, lsn, number of updates, and more."""
 _NUM_ROWS_AT: Final = 16
+
+
+_NO_VERSIONS: Final = np.empty(0, np.uint64)
 
 
 class PulledRows(NamedTuple):
@@ -50,6 +55,11 @@ class PulledRows(NamedTuple):
     """Shape (number of keys, width)."""
     updates: NDArray[np.uint32]
     """By key, the pushes that changed its row: the row's version. They stop at 2^32 - 1."""
+    versions: Versions = _NO_VERSIONS
+    """Of rows that a client has pulled: what the tables of each server had as these were read.
+
+    0 of a server that has none of the keys, or if a switch answered for some of its keys.
+    """
 
 
 class RowChunk(NamedTuple):
@@ -95,7 +105,7 @@ class RowTable:
             raise ConfigurationError(f"seed {seed}; give one from 0 to 2^64 - 1")
         self.width: Final = width
         self.max_rows: Final = max_rows
-        self.optimiser: Final = optimiser or GradientSum()
+        self._optimiser = optimiser or GradientSum()
         self.initialiser: Final = initialiser or Zeros()
         self.seed: Final = seed
         self._handle: int | None = library.row_table_new(
@@ -110,6 +120,22 @@ class RowTable:
         if self._handle is None:
             raise RowMemoryError("no memory for a table; lower max_rows")
         weakref.finalize(self, library.row_table_free, self._handle)
+
+    @property
+    def optimiser(self) -> Optimiser:
+        """Through which pushes go."""
+        return self._optimiser
+
+    @optimiser.setter
+    def optimiser(self, optimiser: Optimiser) -> None:
+        """Let later pushes go through one of the same kind. Raises ConfigurationError."""
+        if optimiser.name != self._optimiser.name:
+            raise ConfigurationError(
+                f"{optimiser!r} in place of {self._optimiser!r}; give one that keeps the same state"
+            )
+        numbers = (ctypes.c_double * OPTIMISER_NUMBERS)(*optimiser.numbers)
+        library.row_table_set_numbers(self._handle, numbers)
+        self._optimiser = optimiser
 
     def __len__(self) -> int:
         """Return the number of rows that have been made."""

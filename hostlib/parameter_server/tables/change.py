@@ -7,14 +7,22 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple, Self
 
-from ...errors import StorageDamagedError
+from ...errors import PeerProtocolError, StorageDamagedError
 from ...peers.frames import FrameKind
 
 _HEADER = struct.Struct("<BxxxIQQII")
 HEADER_BYTES = _HEADER.size
 CHANGES = frozenset(
-    (FrameKind.ENTER, FrameKind.DEFINE, FrameKind.START, FrameKind.PUSH, FrameKind.ADVANCE)
+    (
+        FrameKind.ENTER,
+        FrameKind.DEFINE,
+        FrameKind.START,
+        FrameKind.PUSH,
+        FrameKind.RATE,
+        FrameKind.ADVANCE,
+    )
 )
+_RATE: Final = struct.Struct("=d")
 MAX_OPEN_REQUESTS: Final = 1 << 14
 """Most requests of a worker without a receipt: servers remember denials of so many numbers."""
 
@@ -47,3 +55,16 @@ class TableChange(NamedTuple):
             )
         kind, *rest = _HEADER.unpack_from(record)
         return cls(FrameKind(kind), *rest), record[HEADER_BYTES:]
+
+
+def pack_rate(rate: float) -> bytes:
+    """Return the payload of a RATE."""
+    return _RATE.pack(rate)
+
+
+def unpack_rate(payload: memoryview) -> float:
+    """Return the learning rate of a RATE. Raises PeerProtocolError."""
+    if len(payload) != _RATE.size:
+        raise PeerProtocolError(f"a learning rate of {len(payload)} bytes")
+    rate: float = _RATE.unpack(payload)[0]
+    return rate

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Final, Generic, Self, TypeVar, final
+from typing import Any, Final, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from ...errors import (
     ConfigurationError,
     ExchangeTimeoutError,
     HostlibError,
-    NonFiniteGradientError,
     PeerClosedError,
     RowShapeError,
 )
@@ -28,17 +27,17 @@ from ...peers.frames import MAX_BATCH_BYTES, FrameKind, Greeting, Purpose
 from ...peers.handshake import PeerCall
 from ..hot_worker.key_counts import KeyCounts, MakeCounts
 from ..options import GENERATION, ClientOptions
-from ..rows import PulledRows, partition
+from ..rows import PulledRows, Versions
 from ..rows.optimisers import check_array
-from .change import MAX_OPEN_REQUESTS
+from .change import MAX_OPEN_REQUESTS, pack_rate
 from .definition import TableDefinition
+from .parts import GatheredRows, Gathering, check_finite, places_of, split
 from .session import ShardSession
-from .state import KEY_BYTES, VALUE_BYTES
+from .state import VALUE_BYTES, VERSION_BYTES
 
 MAX_OPEN_BYTES: Final = 256 << 20
 """Gradients without a receipt; a push that would exceed them waits."""
 _CLOSED: Final = "the table client is closed; make a new one"
-_Result = TypeVar("_Result")
 
 
 @final
@@ -109,13 +108,18 @@ class TableClient:
         """Number of servers."""
         return len(self._sessions)
 
+    @property
+    def versions(self) -> Versions:
+        """The last version of each server's tables that this worker has heard of."""
+        return np.array([session.version for session in self._sessions], np.uint64)
+
     def define(self, definition: TableDefinition) -> SparseTable:
         """Define a table, or check that it was defined alike; wait for all servers.
 
         Raises PeerMismatchError, ConfigurationError, ServerLostError and ExchangeTimeoutError.
         """
         payload = memoryview(definition.pack())
-        gathering = _Gathering[None](self.num_shards, lambda: None)
+        gathering = Gathering[None](self.num_shards, lambda: None)
 
         def define() -> None:
             for session in self._sessions:
@@ -127,10 +131,11 @@ class TableClient:
         self._wait(gathering.future, f"definition of table {definition.name!r}")
         return SparseTable(self, definition)
 
-    def advance(self) -> Future[None]:
+    def advance(self) -> Future[Versions]:
         """End this worker's iteration: all its pushes of it have been made.
 
-        Done when all servers know it. Workers that pull from a table with a staleness wait for it.
+        Done when all servers know it; the result is that of `SparseTable.push`. Workers that pull
+        from a table with a staleness wait for it.
 
         The future's errors are those of `SparseTable.push`. After a StorageError or a
         ServerLostError, call it again, before further pushes: it then asks those servers alone that
@@ -139,11 +144,8 @@ class TableClient:
 
         Waits, and raises, as `SparseTable.push` does.
         """
-        self._reserve(0)
-        gathering = _Gathering[None](self.num_shards, lambda: None)
-        gathering.future.add_done_callback(lambda _: self._release(0))
 
-        def advance() -> None:
+        def advance(gathering: Gathering[Versions]) -> None:
             clocks = [session.clock - session.num_ahead for session in self._sessions]
             for session, clock in zip(self._sessions, clocks, strict=True):
                 if clock == min(clocks):
@@ -151,7 +153,26 @@ class TableClient:
                 else:
                     gathering.take(None)
 
-        self._post_or_fail(advance, gathering)
+        return self._ask_all(advance)
+
+    def set_learning_rate(self, definition: TableDefinition, rate: float) -> Future[Versions]:
+        """Set a table's learning rate; `SparseTable.set_learning_rate` says the rest."""
+        checked = definition.optimiser.with_rate(rate).rate
+        assert checked is not None
+        payload = memoryview(pack_rate(checked))
+
+        def set_rate(gathering: Gathering[Versions]) -> None:
+            for session in self._sessions:
+                session.change(FrameKind.RATE, payload, gathering.take, table=definition.number)
+
+        return self._ask_all(set_rate)
+
+    def _ask_all(self, ask: Callable[[Gathering[Versions]], None]) -> Future[Versions]:
+        """Let `ask` send a small change to all servers, in the loop's thread."""
+        self._reserve(0)
+        gathering = Gathering(self.num_shards, lambda: self.versions)
+        gathering.future.add_done_callback(lambda _: self._release(0))
+        self._post_or_fail(lambda: ask(gathering), gathering)
         return gathering.future
 
     def close(self) -> None:
@@ -182,16 +203,16 @@ class TableClient:
         definition: TableDefinition,
         keys: NDArray[np.int64],
         gradients: NDArray[np.float32],
-    ) -> Future[None]:
+    ) -> Future[Versions]:
         """Send a PUSH or START to the servers of the keys; `SparseTable` says the rest."""
         check_array("keys", keys, np.int64, (keys.size,))
         check_array("gradients", gradients, np.float32, (keys.size, definition.width))
-        _check_finite(definition.name, keys, gradients)
-        parts = _split(keys, gradients, self.num_shards)
+        check_finite(definition.name, keys, gradients)
+        parts = split(keys, gradients, self.num_shards)
         size = sum(payload.nbytes for _, payload, _ in parts)
         self._check_size(max((payload.nbytes for _, payload, _ in parts), default=0))
         self._reserve(size)
-        gathering = _Gathering[None](len(parts), lambda: None)
+        gathering = Gathering(len(parts), lambda: self.versions)
         gathering.future.add_done_callback(lambda _: self._release(size))
 
         def send() -> None:
@@ -209,13 +230,13 @@ class TableClient:
     def pull(self, definition: TableDefinition, keys: NDArray[np.int64]) -> Future[PulledRows]:
         """Ask the servers for the rows of keys; `SparseTable.pull` says the rest."""
         check_array("keys", keys, np.int64, (keys.size,))
-        parts = _places(keys, self.num_shards)
+        parts = places_of(keys, self.num_shards)
         # By a copy of the keys: the caller's may change.
         wanted = {shard: keys.take(places) for shard, places in parts}
         most = max((each.size for each in wanted.values()), default=0)
-        self._check_size(most * VALUE_BYTES * (definition.width + 1))
-        collected = _Rows(parts, keys.size, definition.width)
-        gathering = _Gathering(len(parts), collected.result)
+        self._check_size(most * VALUE_BYTES * (definition.width + 1) + VERSION_BYTES)
+        collected = GatheredRows(parts, keys.size, definition.width, self.num_shards)
+        gathering = Gathering(len(parts), collected.result)
 
         def ask(shard: int) -> None:
             def take(rows: PulledRows | HostlibError) -> None:
@@ -243,7 +264,7 @@ class TableClient:
             self._latency.begin_call()
 
     def _enter(self) -> None:
-        gathering = _Gathering[None](self.num_shards, lambda: None)
+        gathering = Gathering[None](self.num_shards, lambda: None)
 
         def enter() -> None:
             for session in self._sessions:
@@ -306,7 +327,7 @@ class TableClient:
             self._num_open -= 1
             self._changed.notify_all()
 
-    def _post_or_fail(self, call: Callable[[], None], gathering: _Gathering[_Result]) -> None:
+    def _post_or_fail(self, call: Callable[[], None], gathering: Gathering[Any]) -> None:
         try:
             self._post(call)
         except PeerClosedError as error:
@@ -331,17 +352,21 @@ class SparseTable:
         self.definition = definition
         self._client = client
 
-    def push(self, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> Future[None]:
+    def push(self, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> Future[Versions]:
         """Send gradients of shape (number of keys, width); return at once with a future.
 
         It is done when the servers have applied them, and have them on disk if they keep a log; in
         a synchronous table, they are applied later, with those of the other workers. Gradients of
         a key that repeats are added first. The arrays may change after the call.
 
+        The result: a version of each server's tables, of shape (servers,), at which its keys of the
+        push had been taken. It is the last one that this worker has heard of, so others may have
+        changed the tables in between.
+
         In a table with hot keys, gradients of these may go to a switch, which adds up those of
         several workers: they are rounded to multiples of a power of two that the server chooses for
         their row. Await the futures before `advance` if no push of an ended iteration may be
-        missing after a crash of this process.
+        missing after a crash of this process. The result says nothing of these keys.
 
         Waits while too many gradients have no receipt. The future's errors: RowTableFullError,
         DiskFullError and other StorageErrors (nothing of this server's part has an effect),
@@ -352,7 +377,7 @@ class SparseTable:
         """
         return self._client.send(FrameKind.PUSH, self.definition, keys, gradients)
 
-    def start(self, keys: NDArray[np.int64], values: NDArray[np.float32]) -> Future[None]:
+    def start(self, keys: NDArray[np.int64], values: NDArray[np.float32]) -> Future[Versions]:
         """Give rows their first values, unless they have been started or pushed to before.
 
         Keys must not repeat. Raises RowShapeError, and as `push` does.
@@ -361,8 +386,30 @@ class SparseTable:
             raise RowShapeError("keys repeat; give each row its first values once")
         return self._client.send(FrameKind.START, self.definition, keys, values)
 
+    def set_learning_rate(self, rate: float) -> Future[Versions]:
+        """Set the learning rate of the servers' optimiser: of Ftrl, alpha.
+
+        This worker's later pushes have it, and not its earlier ones. In a synchronous table, it
+        takes effect at the end of this worker's iteration: the sums of that iteration have it. If
+        workers give different rates in one iteration, that of the highest worker id counts; in the
+        other modes, the one that comes last.
+
+        In a table with hot keys, earlier pushes that wait for a switch may have it, too: await
+        their futures first. The rate stays when workers or servers are started again; the
+        definition keeps the one that the table began with.
+
+        The future's result and errors, and what is raised, are those of `push`. Raises
+        ConfigurationError for a rate that is not above 0 and finite, and for GradientSum, which has
+        none.
+        """
+        return self._client.set_learning_rate(self.definition, rate)
+
     def pull(self, keys: NDArray[np.int64]) -> Future[PulledRows]:
         """Ask for the rows of keys, in the keys' order; they hold this worker's earlier pushes.
+
+        Their `versions` of shape (servers,) are those at which the rows were read: what is read of
+        a server at one version is the same, and a version less an earlier one is how many changes
+        the server has made since.
 
         Rows of hot keys may come from a switch. They may lack this worker's latest pushes then, and
         their number of updates is UNKNOWN_UPDATES.
@@ -377,105 +424,6 @@ class SparseTable:
         keys: NDArray[np.int64],
         gradients: NDArray[np.float32],
         wanted: NDArray[np.int64],
-    ) -> tuple[Future[None], Future[PulledRows]]:
+    ) -> tuple[Future[Versions], Future[PulledRows]]:
         """Push gradients, and pull rows that hold them."""
         return self.push(keys, gradients), self.pull(wanted)
-
-
-@final
-class _Gathering(Generic[_Result]):
-    """A future that is done when all servers have answered, or the first has failed."""
-
-    def __init__(self, num_parts: int, result: Callable[[], _Result]) -> None:
-        self.future: Future[_Result] = Future()
-        self.future.set_running_or_notify_cancel()  # sent frames cannot be cancelled
-        self._remaining = num_parts
-        self._error: HostlibError | None = None
-        self._result = result
-        if not num_parts:
-            self.future.set_result(result())
-
-    def take(self, error: HostlibError | None) -> None:
-        """Take a server's answer, in the loop's thread."""
-        self._remaining -= 1
-        self._error = self._error or error
-        if self._remaining:
-            return
-        if self._error is not None:
-            self.future.set_exception(self._error)
-        else:
-            self.future.set_result(self._result())
-
-    def fail(self, error: HostlibError) -> None:
-        """Fail: nothing was sent."""
-        if not self.future.done():
-            self.future.set_exception(error)
-
-
-def _check_finite(name: str, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> None:
-    """Raise NonFiniteGradientError that names the first bad position and its key."""
-    is_finite = np.isfinite(gradients)
-    if not is_finite.all():
-        position = int(is_finite.all(axis=1).argmin())
-        raise NonFiniteGradientError(
-            f"gradients of key {keys[position]} of table {name!r}, at {position}: NaN or infinity;"
-            " nothing was applied. Clip or scale the gradients before they are pushed",
-            position,
-            int(keys[position]),
-        )
-
-
-def _split(
-    keys: NDArray[np.int64], gradients: NDArray[np.float32], num_shards: int
-) -> list[tuple[int, memoryview, int]]:
-    """Return shard, payload and number of keys of each server that gets some."""
-    parts: list[tuple[int, memoryview, int]] = []
-    for shard, places in _places(keys, num_shards):
-        key_bytes = KEY_BYTES * places.size
-        payload = np.empty(key_bytes + VALUE_BYTES * places.size * gradients.shape[1], np.uint8)
-        own_keys = payload[:key_bytes].view(np.int64)
-        own_gradients = payload[key_bytes:].view(np.float32).reshape(places.size, -1)
-        if places.size == keys.size:
-            own_keys[:], own_gradients[:] = keys, gradients
-        else:
-            # With mode "raise", numpy would first collect them in an array of its own.
-            keys.take(places, out=own_keys, mode="clip")
-            gradients.take(places, axis=0, out=own_gradients, mode="clip")
-        parts.append((shard, payload.data, places.size))
-    return parts
-
-
-def _places(keys: NDArray[np.int64], num_shards: int) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return each shard that has some of the keys, with their positions in rising order."""
-    found = partition(keys, num_shards)
-    parts = np.split(found.order, np.cumsum(found.counts)[:-1])
-    return [(shard, places) for shard, places in enumerate(parts) if places.size]
-
-
-@final
-class _Rows:
-    """Rows of a pull, as servers answer."""
-
-    def __init__(
-        self, parts: list[tuple[int, NDArray[np.int64]]], num_keys: int, width: int
-    ) -> None:
-        self._places = dict(parts)
-        self._num_keys = num_keys
-        self._width = width
-        self._rows: PulledRows | None = None
-
-    def add(self, shard: int, rows: PulledRows) -> None:
-        """Take the rows of a server."""
-        places = self._places[shard]
-        if places.size == self._num_keys:
-            self._rows = rows  # all come from one server, in the keys' order
-            return
-        values, updates = self.result()
-        values[places], updates[places] = rows
-
-    def result(self) -> PulledRows:
-        """Return all rows."""
-        if self._rows is None:
-            values = np.empty((self._num_keys, self._width), np.float32)
-            self._rows = PulledRows(values, np.empty(self._num_keys, np.uint32))
-        return self._rows

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ConfigurationError, RowShapeError
-from ..rows import GradientSum, Optimiser, PulledRows
+from ..rows import GradientSum, Optimiser, PulledRows, Versions
 from .client import TableClient
 from .definition import TableDefinition
 
@@ -67,20 +67,24 @@ class DenseTensor:
         self.definition = definition
         self._table = client.define(definition.table())
 
-    def start(self, values: Values) -> Future[None]:
+    def start(self, values: Values) -> Future[Versions]:
         """Give all values, unless a worker has done so or has pushed gradients before."""
         keys, rows = self._blocks(values, 0)
         if values.size != self.definition.num_values:
             raise self._range_error(0, values.size)
         return self._table.start(keys, rows)
 
-    def push(self, gradient: Values, first: int = 0) -> Future[None]:
+    def push(self, gradient: Values, first: int = 0) -> Future[Versions]:
         """Send the gradient of a range, of any shape, from a value on; as `SparseTable.push`.
 
         The range begins and ends with a block, or ends with the tensor. Raises RowShapeError and
         what `SparseTable.push` raises.
         """
         return self._table.push(*self._blocks(gradient, first))
+
+    def set_learning_rate(self, rate: float) -> Future[Versions]:
+        """Set the learning rate; as `SparseTable.set_learning_rate`."""
+        return self._table.set_learning_rate(rate)
 
     def pull(self, first: int = 0, num_values: int | None = None) -> Future[Values]:
         """Ask for a range, by default to the tensor's end; as `SparseTable.pull`."""

@@ -207,7 +207,7 @@ class TablePort:
             self.on_denied(number, error, is_pull=False)
         accepted, num_open = service.accepted(worker_id), service.num_open(worker_id)
         clock = service.state.workers[worker_id].clock
-        self._send(EnteredFrame(accepted, num_open, clock, service.identity))
+        self._send(EnteredFrame(accepted, num_open, clock, service.identity, service.version))
         if self._hot is not None and self._wants_hot:
             self._hot.enter(worker_id, self)
 
@@ -216,7 +216,8 @@ class TablePort:
             measured = self._served.receipt() if self._served is not None else []
             own = measured.pop()[1] if measured and measured[-1][0] == self._receipt else None
             times = pack_times(measured)
-            self._send(ReceiptFrame(self._receipt, len(times), own), memoryview(times))
+            receipt = ReceiptFrame(self._receipt, len(times), own, self._service.version)
+            self._send(receipt, memoryview(times))
         self._receipt = None
 
     def on_denied(self, number: int, error: HostlibError, *, is_pull: bool) -> None:
@@ -227,13 +228,14 @@ class TablePort:
         self._send(DeniedFrame(len(text), number, is_pull), text)
 
     def on_rows(self, number: int, table: int, rows: PulledRows) -> None:
-        """Send rows: the values, then the numbers of updates."""
-        payload = np.concatenate([rows.values.reshape(-1).view(np.uint32), rows.updates])
+        """Send rows: the values, then the numbers of updates, and the version of the tables."""
+        version = np.array([self._service.version], np.uint64).view(np.uint32)
+        payload = np.concatenate([rows.values.reshape(-1).view(np.uint32), rows.updates, version])
         times = NO_TIMES
         if self._served is not None:
             times = self._served.pulled(number, self._service.began_ns)
         frame = RowsFrame(payload.nbytes, number, table, rows.updates.size, times)
-        self._send(frame, payload.data.cast("B") if payload.size else None)
+        self._send(frame, payload.data.cast("B"))
         self._unread_bytes += payload.nbytes
         if self.connection.is_drained:
             self._unread_bytes = 0

@@ -105,7 +105,10 @@ class TableService:
         self.began_ns = 0
         """When applying, or reading rows, last began; on the loop's clock of measurements."""
         self.num_applied = 0
-        """Lsn of the last record that was applied; without a log, the number of changes."""
+        """Lsn of the last record that was applied; without a log, the number of changes.
+
+        Workers know it as the version of the tables.
+        """
         self._loop = loop
         self._timeout_s = timeout_s
         self._clients: dict[int, TableCaller] = {}
@@ -214,7 +217,7 @@ class TableService:
         return list(self._denials[worker_id])
 
     def submit(self, request: TableChange, payload: memoryview) -> None:
-        """Take a DEFINE, PUSH or ADVANCE, whose payload then belongs to the service.
+        """Take a DEFINE, START, PUSH, RATE or ADVANCE, whose payload then belongs to the service.
 
         Requests that were taken before are ignored. One that is denied counts as taken.
         """
@@ -231,6 +234,11 @@ class TableService:
             return
         self._accepted[worker_id] = request.number
         self._take(QueuedChange(request, payload))
+
+    @property
+    def version(self) -> int:
+        """Of what the tables hold: two reads at one version see the same values."""
+        return self.num_applied
 
     @property
     def hot_state(self) -> HotState:

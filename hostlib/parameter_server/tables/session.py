@@ -35,6 +35,7 @@ from ...peers.frames import (
     Packable,
     ReceiptFrame,
     TableFrame,
+    whole_version,
 )
 from ...peers.handshake import PeerCall
 from ..hot_worker import ServerRows
@@ -42,16 +43,19 @@ from ..hot_worker.key_counts import KeyCounts, MakeCounts
 from ..options import ClientOptions
 from ..rows import PulledRows
 from .denial import error_of
+from .state import VERSION_BYTES
 
 _KINDS: Final = frozenset((FrameKind.ENTERED, FrameKind.RECEIPT, FrameKind.ROWS, FrameKind.DENIED))
 _HOT_KINDS: Final = frozenset((FrameKind.HOT_ROWS, FrameKind.DECISIONS))
+_IN_ITERATIONS: Final = frozenset((FrameKind.PUSH, FrameKind.RATE, FrameKind.ADVANCE))
+_VERSION_WORDS: Final = VERSION_BYTES // 4
 Done = Callable[[HostlibError | None], None]
 DonePull = Callable[[PulledRows | HostlibError], None]
 
 
 @dataclass(frozen=True)
 class _Change:
-    """A DEFINE, PUSH or ADVANCE without a receipt."""
+    """A DEFINE, START, PUSH, RATE or ADVANCE without a receipt."""
 
     frame: TableFrame
     payload: memoryview
@@ -92,6 +96,8 @@ class ShardSession:
         self.shard = call.greeting.receiver
         self.clock = 0
         """The worker's clock at the server, once this has taken what is open."""
+        self.version = 0
+        """The last one of the server's tables that the worker has heard of."""
         self.num_ahead = 0
         """So many iterations the worker's process before has ended here, but not at all servers.
 
@@ -131,7 +137,7 @@ class ShardSession:
         self, kind: FrameKind, payload: memoryview, done: Done, *, table: int = 0, num_keys: int = 0
     ) -> None:
         """Send a change; the payload must stay as it is until `done`."""
-        if self.num_ahead and kind in (FrameKind.PUSH, FrameKind.ADVANCE):
+        if self.num_ahead and kind in _IN_ITERATIONS:
             self.num_ahead -= kind is FrameKind.ADVANCE
             done(None)
             return
@@ -273,10 +279,12 @@ class ShardSession:
         """Return memory for an answer."""
         if frame.kind not in (_KINDS if self.hot is None else _KINDS | _HOT_KINDS):
             raise PeerProtocolError(f"{frame.kind.name} frame from the tables of a server")
-        if frame.kind is not FrameKind.ROWS or not frame.payload_bytes:
+        if frame.kind is not FrameKind.ROWS:
             return memoryview(bytearray(frame.payload_bytes))
         pull = self._pulls.get(TableFrame.unpack(frame).number)
-        words = 0 if pull is None else pull.frame.num_keys * (pull.width + 1)
+        words = _VERSION_WORDS
+        if pull is not None:
+            words += pull.frame.num_keys * (pull.width + 1)
         if frame.payload_bytes != 4 * words:
             raise PeerProtocolError(f"rows of {frame.payload_bytes} bytes instead of {4 * words}")
         self._rows = np.empty(words, np.uint32)
@@ -291,7 +299,9 @@ class ShardSession:
             case FrameKind.ENTERED:
                 self._on_entered(EnteredFrame.unpack(frame))
             case FrameKind.RECEIPT:
-                self._on_receipt(ReceiptFrame.unpack(frame).number)
+                receipt = ReceiptFrame.unpack(frame)
+                self.version = whole_version(receipt.version, self.version)
+                self._on_receipt(receipt.number)
             case FrameKind.ROWS:
                 self._on_rows(TableFrame.unpack(frame).number)
             case FrameKind.HOT_ROWS | FrameKind.DECISIONS:
@@ -309,6 +319,7 @@ class ShardSession:
             self._end(ServerRestartedError(text))
             return
         self._identity = entered.identity
+        self.version = entered.version
         self._has_entered = True
         self._on_receipt(entered.accepted - entered.num_open)
         changes = self._changes.values()
@@ -332,11 +343,12 @@ class ShardSession:
         if pull is None:
             raise PeerProtocolError(f"rows of pull {number}, which is not open")
         count = pull.frame.num_keys
-        words = self._rows if count else np.empty(0, np.uint32)
-        self._rows = None
+        words, self._rows = self._rows, None
         assert words is not None
         values = words[: count * pull.width].view(np.float32).reshape(count, pull.width)
-        pull.done(PulledRows(values, words[count * pull.width :]))
+        version = words[-_VERSION_WORDS:].copy().view(np.uint64)
+        self.version = int(version[0])
+        pull.done(PulledRows(values, words[count * pull.width : -_VERSION_WORDS], version))
 
     def _on_denied(self, denied: DeniedFrame, text: bytes) -> None:
         error = error_of(json.loads(text), f"parameter server {self.shard}")

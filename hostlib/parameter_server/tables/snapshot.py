@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of a server as named chunks, for a snapshot.
 
-The first chunk, `state`, is JSON. `waiting ...` are the pushes to synchronous tables that wait for
-the end of their iteration, and `hot ...` the hot rows. All these are taken at one moment.
+`workers`, and one `table` for each table, are JSON. `waiting ...` are the pushes to synchronous
+tables that wait for the end of their iteration, and `hot ...` the hot rows. All these are taken at
+one moment.
 `rows ...` are made later, one by one, while records are applied: each row has the lsn of its last
 push, so a replay leaves that out.
 """
@@ -24,9 +25,10 @@ import numpy as np
 from ...errors import HostlibError, StorageDamagedError
 from ..storage import ServerStorage
 from .definition import TableDefinition
-from .state import KEY_BYTES, DefinedTable, Push, TableState, WorkerProgress
+from .state import KEY_BYTES, DefinedTable, Push, SetRate, TableState, WorkerProgress
 
-_STATE: Final = "state"
+_WORKERS: Final = "workers"
+_TABLE: Final = "table"
 _WAITING: Final = "waiting"
 _ROWS: Final = "rows"
 _HOT: Final = "hot"
@@ -75,12 +77,15 @@ class Snapshots:
 
 def capture(state: TableState) -> list[Chunk]:
     """Return the chunks that are to be taken at one moment, in the thread that applies changes."""
-    described = {
-        "tables": [table.definition.pack().decode() for table in state.tables.values()],
-        "workers": [asdict(worker) for worker in state.workers],
-    }
-    chunks: list[Chunk] = [(_STATE, json.dumps(described).encode())]
+    workers = [asdict(worker) for worker in state.workers]
+    chunks: list[Chunk] = [(_WORKERS, json.dumps(workers).encode())]
     for number, table in state.tables.items():
+        described = {
+            "definition": table.definition.pack().decode(),
+            "rate": table.rows.optimiser.rate,
+            "rates": [(clock, *rate) for clock, rates in table.rates.items() for rate in rates],
+        }
+        chunks.append((_TABLE, json.dumps(described).encode()))
         for clock, pushes in table.waiting.items():
             for push in pushes:
                 name = (
@@ -107,8 +112,10 @@ def restore(state: TableState, chunks: Iterable[Chunk]) -> None:
     try:
         for name, payload in chunks:
             kind, *numbers = name.split(" ")
-            if kind == _STATE:
-                _restore_state(state, json.loads(bytes(payload)))
+            if kind == _WORKERS:
+                _restore_workers(state, json.loads(bytes(payload)))
+            elif kind == _TABLE:
+                _restore_table(state, json.loads(bytes(payload)))
             elif kind == _WAITING:
                 _restore_push(state, [int(number) for number in numbers], memoryview(payload))
             elif kind == _HOT:
@@ -124,7 +131,17 @@ def restore(state: TableState, chunks: Iterable[Chunk]) -> None:
         ) from error
 
 
-def _restore_state(state: TableState, described: dict[str, Any]) -> None:
+def _restore_table(state: TableState, described: dict[str, Any]) -> None:
+    definition = TableDefinition.unpack(described["definition"].encode())
+    table = DefinedTable(definition, definition.new_rows())
+    if described["rate"] is not None:
+        table.set_rate(float(described["rate"]))
+    for clock, *waiting in described["rates"]:
+        table.rates.setdefault(int(clock), []).append(SetRate(*waiting))
+    state.tables[definition.number] = table
+
+
+def _restore_workers(state: TableState, described: list[dict[str, Any]]) -> None:
     workers = [
         WorkerProgress(
             incarnation=int(worker["incarnation"]),
@@ -133,14 +150,11 @@ def _restore_state(state: TableState, described: dict[str, Any]) -> None:
             denied=[int(one) for one in worker["denied"]],
             clock=int(worker["clock"]),
         )
-        for worker in described["workers"]
+        for worker in described
     ]
     if len(workers) != len(state.workers):
         raise ValueError(f"it is of {len(workers)} workers, this server has {len(state.workers)}")
     state.workers[:] = workers
-    for text in described["tables"]:
-        definition = TableDefinition.unpack(text.encode())
-        state.tables[definition.number] = DefinedTable(definition, definition.new_rows())
 
 
 def _restore_push(state: TableState, numbers: list[int], payload: memoryview) -> None:

@@ -32,14 +32,23 @@ from ..hot_server.changes import HotChange, HotLayout
 from ..hot_server.rounds import count_workers
 from ..hot_server.state import DecidedRounds, HotState
 from ..rows import PulledRows, RowTable
-from .change import MAX_OPEN_REQUESTS, TableChange
+from .change import MAX_OPEN_REQUESTS, TableChange, unpack_rate
 from .definition import TableDefinition
 
 KEY_BYTES: Final = 8
 VALUE_BYTES: Final = 4
+VERSION_BYTES: Final = 8
 MAX_TABLES: Final = 1 << 12
 KEPT_INCARNATIONS: Final = 8
 _logger = logging.getLogger(__name__)
+
+
+class SetRate(NamedTuple):
+    """A learning rate, which waits for the end of its iteration."""
+
+    worker_id: int
+    number: int
+    rate: float
 
 
 class Push(NamedTuple):
@@ -72,12 +81,18 @@ class WorkerProgress:
 
 @dataclass
 class DefinedTable:
-    """A table, and the pushes that wait for the end of their iteration."""
+    """A table, and what waits for the end of its iteration."""
 
     definition: TableDefinition
     rows: RowTable
     waiting: dict[int, list[Push]] = field(default_factory=dict[int, list[Push]])
     """Of a synchronous table, by iteration."""
+    rates: dict[int, list[SetRate]] = field(default_factory=dict[int, list[SetRate]])
+    """Likewise."""
+
+    def set_rate(self, rate: float) -> None:
+        """Let later pushes have a learning rate. Raises ConfigurationError."""
+        self.rows.optimiser = self.rows.optimiser.with_rate(rate)
 
     def prepare(self, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> None:
         """Check a push, and make its rows. Raises RowTableError, which names the table."""
@@ -163,6 +178,8 @@ class TableState:
             if is_next and not (is_push and table.definition.is_synchronous):
                 return
             table.prepare(keys, gradients)
+        elif request.kind is FrameKind.RATE:
+            self.table(request.table).definition.optimiser.with_rate(unpack_rate(payload))
 
     def apply(
         self, request: TableChange, payload: memoryview, *, lsn: int = 0, is_replay: bool = False
@@ -190,6 +207,8 @@ class TableState:
                     table.start(keys, values, lsn, is_replay=is_replay)
                 case FrameKind.PUSH:
                     self._push(request, payload, lsn, is_replay)
+                case FrameKind.RATE:
+                    self._set_rate(request, unpack_rate(payload))
                 case _:
                     worker.clock += 1
                     if self.clock == worker.clock:
@@ -281,6 +300,8 @@ class TableState:
         for table in self.tables.values():
             begun = table.waiting.get(worker.clock, [])
             begun[:] = [push for push in begun if push.worker_id != request.worker_id]
+            rates = table.rates.get(worker.clock, [])
+            rates[:] = [rate for rate in rates if rate.worker_id != request.worker_id]
         return self.hot.enter(request.worker_id)
 
     def _define(self, definition: TableDefinition) -> None:
@@ -327,11 +348,22 @@ class TableState:
             return
         table.apply(keys, gradients, lsn, is_replay=is_replay)
 
+    def _set_rate(self, request: TableChange, rate: float) -> None:
+        table = self.table(request.table)
+        if table.definition.is_synchronous:
+            clock = self.workers[request.worker_id].clock
+            waiting = SetRate(request.worker_id, request.number, rate)
+            table.rates.setdefault(clock, []).append(waiting)
+        else:
+            table.set_rate(rate)
+
     def _close(self, clock: int, lsn: int, is_replay: bool) -> None:
         """Apply what the workers pushed to synchronous tables in an iteration that all ended."""
         self.counters["closed_iterations"] += 1
         refused: RowTableError | None = None
         for table in self.tables.values():
+            for _, _, rate in sorted(table.rates.pop(clock, [])):
+                table.set_rate(rate)
             pushes = sorted(table.waiting.pop(clock, []), key=lambda push: push[:2])
             if not pushes:
                 continue

@@ -46,6 +46,7 @@ from .tables import (
     pack_times,
     server_times,
     unpack_times,
+    whole_version,
 )
 
 __all__ = [
@@ -90,4 +91,5 @@ __all__ = [
     "pack_times",
     "server_times",
     "unpack_times",
+    "whole_version",
 ]

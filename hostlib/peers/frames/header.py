@@ -36,7 +36,7 @@ _HEADER = struct.Struct("!HBBIQHHIIII")
 
 
 class FrameKind(enum.IntEnum):
-    """The kinds of frames; 17 and 21 are unused, as are 6 and 7."""
+    """The kinds of frames; 6, 7 and 17 are unused."""
 
     CHALLENGE = 1
     """The server's first frame: a nonce."""
@@ -68,6 +68,8 @@ class FrameKind(enum.IntEnum):
     """The sum or mean of a pair's updates from a parameter server."""
     FAILED = 20
     """Why an exchange will not complete, as JSON."""
+    RATE = 21
+    """A table's learning rate from now on: a float64 in the machines' byte order."""
     ENTER = 22
     """A worker's first frame to the tables of a parameter server: which process it is."""
     ENTERED = 23
@@ -86,7 +88,7 @@ class FrameKind(enum.IntEnum):
     PULL = 28
     """Keys of a table whose rows the worker wants."""
     ROWS = 29
-    """The answer: the keys' values, then their numbers of updates."""
+    """The answer: the keys' values, their numbers of updates, and the tables' version."""
     DENIED = 30
     """Why a request has no effect, as JSON."""
     START = 31
@@ -121,6 +123,7 @@ MAX_PAYLOAD_BYTES = {
     FrameKind.FACTORS: MAX_FACTOR_BYTES,
     FrameKind.ANSWER: MAX_PAIR_BYTES,
     FrameKind.FAILED: 1 << 16,
+    FrameKind.RATE: 8,
     FrameKind.ENTER: 0,
     FrameKind.ENTERED: 0,
     FrameKind.DEFINE: 1 << 16,

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames between a worker and the sparse tables of a parameter server.
 
-A worker numbers its requests DEFINE, START, PUSH and ADVANCE to a server from 1 on, and sends them
-in this order. It numbers its pulls by themselves.
+A worker numbers its requests DEFINE, START, PUSH, RATE and ADVANCE to a server from 1 on, and sends
+them in this order. It numbers its pulls by themselves.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _IS_MEASURED = 1
 _WANTS_HOT = 2
 """Flag of ENTER: the worker can use hot rows."""
 _MOST_US: Final = (1 << 32) - 1
+_U32: Final = (1 << 32) - 1
+_RECEIPT_BITS: Final = 48
 _TIMES: Final = struct.Struct("!IIII")
 MOST_TIMES: Final = 1 << 16
 """Pushes of which one RECEIPT has times."""
@@ -79,29 +81,30 @@ class EnteredFrame(NamedTuple):
     """How many iterations the worker has ended, in all its processes."""
     identity: int
     """32 bits that stay the same as long as the server keeps what it has taken."""
+    version: int = 0
+    """Of the server's tables; 64 bits."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
-        accepted, num_open, clock, identity = self
-        return pack_header(
-            FrameKind.ENTERED, sequence=accepted, num_lanes=num_open, total=clock, tag=identity
-        )
+        accepted, num_open, clock, identity, version = self
+        parts = version >> 16 & 0xFFFF, version & 0xFFFF, version >> 32
+        return pack_header(FrameKind.ENTERED, 0, accepted, *parts, num_open, clock, identity)
 
     @classmethod
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of an ENTERED header."""
-        accepted, _, _, _, num_open, clock, identity = frame.fields
-        return cls(accepted, num_open, clock, identity)
+        accepted, middle, low, high, num_open, clock, identity = frame.fields
+        return cls(accepted, num_open, clock, identity, high << 32 | middle << 16 | low)
 
 
 class TableFrame(NamedTuple):
-    """DEFINE, START, PUSH, ADVANCE, PULL or ROWS."""
+    """DEFINE, START, PUSH, RATE, ADVANCE, PULL or ROWS."""
 
     kind: FrameKind
     payload_bytes: int
     number: int
     table: int = 0
-    """Of START, PUSH, PULL and ROWS: the table's number, see TableDefinition."""
+    """Of START, PUSH, RATE, PULL and ROWS: the table's number, see TableDefinition."""
     num_keys: int = 0
     clock: int = 0
     """Of PULL: how many iterations the worker has ended."""
@@ -121,7 +124,10 @@ class TableFrame(NamedTuple):
 
 
 class RowsFrame(NamedTuple):
-    """ROWS, with the server's times; they are zero if the worker does not measure them."""
+    """ROWS, with the server's times; they are zero if the worker does not measure them.
+
+    The payload ends with the version of the server's tables, 64 bits in the machines' byte order.
+    """
 
     payload_bytes: int
     number: int
@@ -152,21 +158,24 @@ class ReceiptFrame(NamedTuple):
     payload_bytes: int = 0
     times: ServerTimes | None = None
     """Of this request, if it is a push that was measured; the payload has those of earlier ones."""
+    version: int = 0
+    """Of the tables, which hold the requests: its low 48 bits; see `whole_version`."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
-        number, payload_bytes, times = self
-        if times is None:
-            return pack_header(FrameKind.RECEIPT, payload_bytes, number)
-        fields = number, 0, _IS_MEASURED, *times, 0
-        return pack_header(FrameKind.RECEIPT, payload_bytes, *fields)
+        number, payload_bytes, times, version = self
+        flags = 0 if times is None else _IS_MEASURED
+        high, low = version >> 32 & 0xFFFF, version & _U32
+        return pack_header(
+            FrameKind.RECEIPT, payload_bytes, number, high, flags, *(times or NO_TIMES), low
+        )
 
     @classmethod
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of a RECEIPT header."""
-        number, _, flags, queue_us, proc_us, wait_us, _ = frame.fields
+        number, high, flags, queue_us, proc_us, wait_us, low = frame.fields
         times = (queue_us, proc_us, wait_us) if flags & _IS_MEASURED else None
-        return cls(number, frame.payload_bytes, times)
+        return cls(number, frame.payload_bytes, times, high << 32 | low)
 
 
 class DeniedFrame(NamedTuple):
@@ -186,6 +195,13 @@ class DeniedFrame(NamedTuple):
         """Return the frame of a DENIED header."""
         number, _, flags, *_ = frame.fields
         return cls(frame.payload_bytes, number, bool(flags & _IS_PULL))
+
+
+def whole_version(received: int, known: int) -> int:
+    """Return the version of a RECEIPT: the one that is nearest to another one of the server."""
+    half = 1 << _RECEIPT_BITS - 1
+    ahead = (received - known + half) % (2 * half) - half
+    return known + ahead
 
 
 def pack_times(times: Sequence[tuple[int, ServerTimes]]) -> bytes:

@@ -55,7 +55,7 @@ def test_kinds_of_frames_are_as_told() -> None:
     told = {int(number): name for number, name, *_ in rows("peer kinds")}
     later = {kind.value for kind in FrameKind} - told.keys()
     assert told == {kind.value: kind.name for kind in FrameKind if kind.value in told}
-    pattern = r"Kinds (\d+) to (\d+) belong to parameter servers .*; (\d+) and (\d+) are unused"
+    pattern = r"Kinds (\d+) to (\d+) belong to parameter servers .*; (\d+) is unused"
     between = re.search(pattern, PAGE)
     assert between is not None
     first, last, *unused = map(int, between.groups())

@@ -43,10 +43,12 @@ from switchfold.hostlib.peers.frames import (
     Packable,
     ReceiptFrame,
     TableFrame,
+    whole_version,
 )
 from switchfold.hostlib.peers.frames.header import MAX_PAYLOAD_BYTES
 
-U32, U64 = st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 64) - 1)
+U32, U48, U64 = (st.integers(0, (1 << bits) - 1) for bits in (32, 48, 64))
+TIMES = st.none() | st.tuples(U32, U32, U32)
 TABLE_KINDS = (
     FrameKind.DEFINE,
     FrameKind.PUSH,
@@ -68,8 +70,8 @@ def table_frames(draw: st.DrawFn) -> TableFrame:
 @given(
     st.one_of(
         st.builds(EnterFrame, U64),
-        st.builds(EnteredFrame, U64, U32, U32, U32),
-        st.builds(ReceiptFrame, U64, st.just(0), st.none()),
+        st.builds(EnteredFrame, U64, U32, U32, U32, U64),
+        st.builds(ReceiptFrame, U64, st.just(0), TIMES, U48),
         st.builds(DeniedFrame, st.integers(0, 1 << 16), U64, st.booleans()),
         table_frames(),
     )
@@ -79,6 +81,14 @@ def test_frames_there_and_back(
 ) -> None:
     packable: Packable = sent
     assert type(sent).unpack(Frame.unpack(packable.pack())) == sent
+
+
+@settings(deadline=None, derandomize=True)
+@given(U64, st.integers(0, (1 << 47) - 1), st.booleans())
+def test_a_receipt_has_enough_of_a_version(version: int, distance: int, is_ahead: bool) -> None:
+    known = version - distance if is_ahead else version + distance
+    received = ReceiptFrame.unpack(Frame.unpack(ReceiptFrame(1, version=version).pack()))
+    assert whole_version(received.version, known) == version
 
 
 @pytest.mark.parametrize("kind", [*TABLE_KINDS, FrameKind.DENIED])

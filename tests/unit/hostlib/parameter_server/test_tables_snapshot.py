@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from switchfold.hostlib.errors import HostlibError, StorageDamagedError
-from switchfold.hostlib.parameter_server.rows import Adam, PulledRows, Uniform
+from switchfold.hostlib.parameter_server.rows import Adam, PulledRows, Sgd, Uniform
 from switchfold.hostlib.parameter_server.storage import LogOptions
 from switchfold.hostlib.parameter_server.tables import TableDefinition
-from switchfold.hostlib.parameter_server.tables.change import TableChange
+from switchfold.hostlib.parameter_server.tables.change import TableChange, pack_rate
 from switchfold.hostlib.parameter_server.tables.service import TableService
 from switchfold.hostlib.parameter_server.tables.snapshot import capture, restore
 from switchfold.hostlib.parameter_server.tables.state import TableState
@@ -33,7 +33,9 @@ DEFINITIONS = (
         initialiser=Uniform(low=-1.0, high=1.0),
         seed=4,
     ),
-    TableDefinition(name="sync", width=2, staleness=0, is_mean=True),
+    TableDefinition(
+        name="sync", width=2, optimiser=Sgd(learning_rate=1), staleness=0, is_mean=True
+    ),
 )
 
 
@@ -86,6 +88,8 @@ def requests(number_of_rounds: int) -> Iterator[tuple[TableChange, memoryview]]:
     for number in range(number_of_rounds):
         for worker in range(NUM_WORKERS):
             for definition in DEFINITIONS:
+                rate = pack_rate(1 / (2 + number + worker))
+                yield request(FrameKind.RATE, worker, rate, definition.number)
                 keys = generator.integers(0, NUM_KEYS, 8)
                 gradients = generator.normal(size=(8, definition.width)).astype(np.float32)
                 payload = keys.tobytes() + gradients.tobytes()
@@ -150,6 +154,11 @@ def test_snapshot_and_the_log_behind_it_are_the_state(tmp_path: Path) -> None:
     with service(tmp_path) as restored:
         assert restored.state.workers == expected.workers
         assert waiting_bytes(restored.state) == waiting_bytes(expected) > 0
+        for number, table in expected.tables.items():
+            found = restored.state.tables[number]
+            assert found.rows.optimiser == table.rows.optimiser != table.definition.optimiser
+            assert found.rates == table.rates
+            assert bool(table.rates) == table.definition.is_synchronous
         for found, wanted in zip(pulled(restored.state), pulled(expected), strict=True):
             np.testing.assert_array_equal(found, wanted)
 
@@ -158,8 +167,10 @@ def test_snapshot_and_the_log_behind_it_are_the_state(tmp_path: Path) -> None:
     "chunks",
     [
         [("what", b"")],
-        [("state", b"[]")],
-        [("state", b'{"workers": [], "tables": []}')],
+        [("workers", b"[]")],
+        [("workers", b"{}")],
+        [("table", b"{}")],
+        [("table", b'{"definition": "{}", "rate": null, "rates": []}')],
         [("rows 5", b"")],
     ],
 )

@@ -26,7 +26,7 @@ from switchfold.hostlib.parameter_server import (  # noqa: E402
     ParameterServer,
     ServerOptions,
 )
-from switchfold.hostlib.parameter_server.rows import Sgd  # noqa: E402
+from switchfold.hostlib.parameter_server.rows import Sgd, Versions  # noqa: E402
 from switchfold.hostlib.parameter_server.tables import (  # noqa: E402
     DenseTensor,
     TableClient,
@@ -57,10 +57,10 @@ class Worker:
             self._tensors[name] = DenseTensor(client, definition)
             self._tensors[name].start(parameter.detach().numpy()).result(WAIT_S)
 
-    def push(self, batch: Tensor) -> list[Future[None]]:
+    def push(self, batch: Tensor) -> list[Future[Versions]]:
         self.replica.zero_grad()
         loss(self.replica, batch).backward()
-        pushes: list[Future[None]] = []
+        pushes: list[Future[Versions]] = []
         for name, parameter in self.replica.named_parameters():
             assert parameter.grad is not None
             pushes.append(self._tensors[name].push(parameter.grad.numpy()))

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from loopback import LOOPBACK
-from switchfold.hostlib.errors import NonFiniteGradientError
+from switchfold.hostlib.errors import ConfigurationError, NonFiniteGradientError
 from switchfold.hostlib.parameter_server import ClientOptions, ParameterServer, ServerOptions
-from switchfold.hostlib.parameter_server.rows import Adagrad, Normal, Optimiser, Sgd
+from switchfold.hostlib.parameter_server.rows import Adagrad, GradientSum, Normal, Optimiser, Sgd
 from switchfold.hostlib.parameter_server.tables import TableClient, TableDefinition
 from switchfold.hostlib.torch.errors import CollectiveInputError
 from torch_ranks import load_torch, require_torch
@@ -39,9 +39,16 @@ def client() -> Iterator[TableClient]:
             server.close()
 
 
-def definition(optimiser: Optimiser) -> TableDefinition:
+def definition(
+    optimiser: Optimiser, name: str = "e", staleness: int | None = None
+) -> TableDefinition:
     return TableDefinition(
-        name="e", width=WIDTH, optimiser=optimiser, initialiser=Normal(deviation=0.5), seed=7
+        name=name,
+        width=WIDTH,
+        optimiser=optimiser,
+        initialiser=Normal(deviation=0.5),
+        seed=7,
+        staleness=staleness,
     )
 
 
@@ -71,6 +78,78 @@ def test_trains_as_an_embedding_of_torch(client: TableClient, name: str) -> None
     # Sums of a key's gradients and roots may be rounded in another order.
     torch.testing.assert_close(ours, reference.weight.detach(), rtol=1e-5, atol=1e-6)
     assert not torch.equal(ours, first)
+
+
+@pytest.mark.parametrize("staleness", [None, 0])
+def test_follows_a_schedule_of_torch(client: TableClient, staleness: int | None) -> None:
+    """The worked example of docs/parameter_server.md, and two tables with a rate each."""
+    from switchfold.hostlib.torch import TableEmbedding, TableOptimizer  # noqa: PLC0415
+
+    users = TableEmbedding(client, definition(Sgd(learning_rate=0.2), "users", staleness))
+    items = TableEmbedding(client, definition(Adagrad(learning_rate=0.4), "items", staleness))
+    optimizer = TableOptimizer(users, items)
+    with torch.no_grad():
+        first = users(torch.arange(NUM_KEYS)), items(torch.arange(NUM_KEYS))
+    own = [torch.nn.Embedding(NUM_KEYS, WIDTH, _weight=each.clone()) for each in first]
+    references = (
+        torch.optim.SGD(own[0].parameters(), lr=0.2),
+        torch.optim.Adagrad(own[1].parameters(), lr=0.4),
+    )
+    schedules = [
+        torch.optim.lr_scheduler.StepLR(each, step_size=4, gamma=0.5)
+        for each in (optimizer, *references)
+    ]
+    generator = np.random.default_rng(3)
+    for _ in range(ITERATIONS):
+        keys = torch.from_numpy(generator.integers(0, NUM_KEYS, BATCH))
+        for optimizers, tables in (((optimizer,), (users, items)), (references, own)):
+            for each in optimizers:
+                each.zero_grad()
+            loss = (tables[0](keys) * tables[1](keys)).sigmoid().sum()
+            loss.backward()
+            for each in optimizers:
+                each.step()
+        for schedule in schedules:
+            schedule.step()
+    assert [group["lr"] for group in optimizer.param_groups] == [
+        each.param_groups[0]["lr"] for each in references
+    ]
+    with torch.no_grad():
+        ours = users(torch.arange(NUM_KEYS)), items(torch.arange(NUM_KEYS))
+    for found, reference in zip(ours, own, strict=True):
+        torch.testing.assert_close(found, reference.weight.detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_restored_schedule_goes_on(client: TableClient) -> None:
+    from switchfold.hostlib.torch import TableEmbedding, TableOptimizer  # noqa: PLC0415
+
+    saved = None
+    for rate in (1.0, 0.25):
+        embedding = TableEmbedding(client, definition(Sgd(learning_rate=1.0)))
+        optimizer = TableOptimizer(embedding)
+        if saved is not None:
+            optimizer.load_state_dict(saved)
+        rows = embedding(torch.tensor([3]))
+        rows.sum().backward()
+        optimizer.step(lambda: None)
+        with torch.no_grad():
+            assert torch.equal(embedding(torch.tensor([3])), rows - rate)
+        optimizer.param_groups[0]["lr"] = 0.25
+        saved = optimizer.state_dict()
+
+
+def test_rates_that_no_server_takes_say_so(client: TableClient) -> None:
+    from switchfold.hostlib.torch import TableEmbedding, TableOptimizer  # noqa: PLC0415
+
+    with pytest.raises(ConfigurationError, match="no embeddings"):
+        TableOptimizer()
+    sums = TableEmbedding(client, definition(GradientSum(), "sums"))
+    with pytest.raises(ConfigurationError, match=r"'sums': GradientSum\(\) has no learning rate"):
+        TableOptimizer(sums)
+    optimizer = TableOptimizer(TableEmbedding(client, definition(Sgd(learning_rate=1.0))))
+    optimizer.param_groups[0]["lr"] = 0.0
+    with pytest.raises(ConfigurationError, match=r"learning rate 0\.0"):
+        optimizer.step()
 
 
 def test_lookup_without_gradients_pushes_nothing(client: TableClient) -> None:
