@@ -4,14 +4,18 @@
 
 from .parquet_log import ParquetLog
 from .request_meter import RequestMeter, WorkerLog
-from .schema import ARRIVALS, FORMAT, NO_VALUE, REQUESTS, SAMPLES, UPDATES, FileKind
+from .schema import ARRIVALS, FORMAT, NO_VALUE, PATHS, REQUESTS, SAMPLES, UPDATES, FileKind
 from .served_requests import ServedRequests
 from .server_log import ServerLog
+from .switch_meter import PULL, PUSH, SwitchMeter, SwitchRequest
 
 __all__ = [
     "ARRIVALS",
     "FORMAT",
     "NO_VALUE",
+    "PATHS",
+    "PULL",
+    "PUSH",
     "REQUESTS",
     "SAMPLES",
     "UPDATES",
@@ -20,5 +24,7 @@ __all__ = [
     "RequestMeter",
     "ServedRequests",
     "ServerLog",
+    "SwitchMeter",
+    "SwitchRequest",
     "WorkerLog",
 ]

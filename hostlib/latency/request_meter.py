@@ -21,10 +21,11 @@ from ..peers.frames import (
     unpack_times,
 )
 from .parquet_log import ParquetLog
-from .schema import NO_VALUE, OPERATIONS, OUTCOMES, REQUESTS
+from .schema import NO_VALUE, OPERATIONS, OUTCOMES, PATHS, REQUESTS
 
 _PULL: Final = OPERATIONS.index("pull")
 _PUSH: Final = OPERATIONS.index("push")
+_SERVER: Final = PATHS.index("server")
 _ANSWERED, _DENIED, _LOST, _UNMEASURED = range(len(OUTCOMES))
 
 
@@ -37,7 +38,7 @@ class WorkerLog:
         self.call = 0
         """Number of the push or pull whose requests are being sent, from 1."""
         stem = f"worker{worker_id}-{secrets.token_hex(4)}"
-        self._log = ParquetLog(directory, REQUESTS, stem, {"worker": worker_id, "job": job})
+        self.log = ParquetLog(directory, REQUESTS, stem, {"worker": worker_id, "job": job})
 
     def begin_call(self) -> None:
         """Learn that the requests of another push or pull follow."""
@@ -45,11 +46,11 @@ class WorkerLog:
 
     def append(self, row: tuple[int, ...]) -> None:
         """Add a row of REQUESTS."""
-        self._log.append(row)
+        self.log.append(row)
 
     def close(self) -> None:
         """Write what is there."""
-        self._log.close()
+        self.log.close()
 
 
 _Sent = tuple[int, int, int, int, int]
@@ -65,15 +66,16 @@ class RequestMeter:
     """
 
     def __init__(self, loop: EventLoop, log: WorkerLog, server: int) -> None:
-        self._loop = loop
-        self._log = log
-        self._server = server
-        self._iteration = -1
-        """Until the first answer."""
+        self.loop = loop
+        self.log = log
+        self.server = server
+        self.iteration = -1
+        """How many the worker had ended; -1 until the first answer."""
+        self.arrived_ns = self.read_ns = self.answer_bytes = 0
+        """Of the last answer, also by the switch: when it arrived, was taken; its size."""
         self._last_advance = 0
         self._pushes: dict[int, _Sent] = {}  # by number, in rising order
         self._pulls: dict[int, _Sent] = {}
-        self._read_ns = 0
         self._rows: list[tuple[int, ...]] = []  # without W_proc
 
     def sent(self, frame: TableFrame) -> None:
@@ -89,19 +91,19 @@ class RequestMeter:
         else:
             if kind is FrameKind.ADVANCE and number > self._last_advance:
                 self._last_advance = number
-                self._iteration += 1
+                self.iteration += 1
             return
-        call, iteration = self._log.call, self._iteration
+        call, iteration = self.log.call, self.iteration
         if number in sent:
             _, call, iteration, *_ = sent[number]
         size = HEADER_BYTES + payload_bytes
-        sent[number] = self._loop.clock_ns(), call, iteration, size, num_keys
+        sent[number] = self.loop.clock_ns(), call, iteration, size, num_keys
 
     def received(self, frame: Frame, payload: memoryview, arrived_ns: int) -> None:
         """Learn that the loop has taken an answer, which had arrived at `arrived_ns`."""
-        self._read_ns = self._loop.clock_ns()
         kind, payload_bytes, fields = frame
         size = HEADER_BYTES + payload_bytes
+        self.note_answer(arrived_ns, size)
         if kind is FrameKind.ROWS:
             number, high, low, queue_us, _, proc_us, _ = fields
             sent = self._pulls.pop(number, None)
@@ -122,8 +124,8 @@ class RequestMeter:
             self._close_up_to(receipt.number, size)
         elif kind is FrameKind.ENTERED:
             entered = EnteredFrame.unpack(frame)
-            if self._iteration < 0:
-                self._iteration = entered.clock
+            if self.iteration < 0:
+                self.iteration = entered.clock
             self._close_up_to(entered.accepted - entered.num_open, size)
         elif kind is FrameKind.DENIED:
             denied = DeniedFrame.unpack(frame)
@@ -132,13 +134,18 @@ class RequestMeter:
             if sent is not None:
                 self._end(operation, denied.number, sent, _DENIED, size)
 
+    def note_answer(self, arrived_ns: int, size: int) -> None:
+        """Learn that the loop has taken an answer of so many bytes."""
+        self.read_ns = self.loop.clock_ns()
+        self.arrived_ns, self.answer_bytes = arrived_ns, size
+
     def parsed(self) -> None:
         """Learn that what was received is where the caller wants it."""
         if not self._rows:
             return
-        w_proc_us = (self._loop.clock_ns() - self._read_ns) // 1000
+        w_proc_us = (self.loop.clock_ns() - self.read_ns) // 1000
         for row in self._rows:
-            self._log.append((*row, w_proc_us, NO_VALUE))
+            self.log.append((*row, w_proc_us, NO_VALUE))
         self._rows.clear()
 
     def lost(self) -> None:
@@ -158,12 +165,13 @@ class RequestMeter:
         rtt_us = (arrived_ns - t0_ns) // 1000
         self._rows.append(
             (
-                self._log.worker_id,
-                self._server,
+                self.log.worker_id,
+                self.server,
                 iteration,
                 call,
                 number,
                 operation,
+                _SERVER,
                 _ANSWERED,
                 t0_ns // 1000,
                 request_bytes,
@@ -174,7 +182,7 @@ class RequestMeter:
                 queue_us,
                 proc_us,
                 wait_us,
-                (self._read_ns - arrived_ns) // 1000,
+                (self.read_ns - arrived_ns) // 1000,
             )
         )
 
@@ -187,6 +195,6 @@ class RequestMeter:
     def _end(self, operation: int, number: int, sent: _Sent, outcome: int, size: int) -> None:
         """Log a request without times."""
         t0_ns, call, iteration, request_bytes, num_keys = sent
-        worker_id, sent_us = self._log.worker_id, t0_ns // 1000
-        head = (worker_id, self._server, iteration, call, number, operation, outcome, sent_us)
-        self._log.append((*head, request_bytes, size, num_keys, *(NO_VALUE,) * 8))
+        worker_id, sent_us = self.log.worker_id, t0_ns // 1000
+        head = (worker_id, self.server, iteration, call, number, operation, _SERVER, outcome)
+        self.log.append((*head, sent_us, request_bytes, size, num_keys, *(NO_VALUE,) * 8))

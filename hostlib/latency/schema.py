@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of the files; it is in their metadata, see METADATA_KEY."""
 METADATA_KEY: Final = b"switchfold.latency"
 """Key of the JSON object with `format`, `kind`, `dropped` and what describes the writer."""
@@ -38,8 +38,11 @@ class FileKind(NamedTuple):
 
 
 OPERATIONS: Final = ("push", "pull")
+PATHS: Final = ("server", "switch")
+"""Who is asked: the server by TCP, or the switch about hot keys."""
 OUTCOMES: Final = ("answered", "denied", "lost", "unmeasured")
-"""`lost`: the session gave the request up. `unmeasured`: answered when a connection began anew."""
+"""`lost`: the session gave the request up. `unmeasured`: answered over another
+connection than it was sent, or by the server instead of the switch."""
 
 REQUESTS: Final = FileKind(
     "requests",
@@ -50,6 +53,7 @@ REQUESTS: Final = FileKind(
         Column("call", "int64"),
         Column("number", "int64"),
         Column("operation", "int8", OPERATIONS),
+        Column("path", "int8", PATHS),
         Column("outcome", "int8", OUTCOMES),
         Column("sent_us", "int64"),
         Column("request_bytes", "int64"),

@@ -198,6 +198,7 @@ class _Socket:
 
     def __init__(self, world: World, loop: Any, switch: Any, size: int, **rest: Any) -> None:
         self.switch, self.datagram_bytes = switch, size
+        self.arrived_ns = 0
         self._world, self.take = world, rest["take"]
         self._worker = next(w for w in world.workers if w.rows._take == self.take)
         world.sockets[self._worker.worker_id] = self

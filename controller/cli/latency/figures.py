@@ -26,7 +26,13 @@ _COLOURS: Final = dict(
         strict=True,
     )
 )
-_OPERATIONS: Final = {"push": "#ee6677", "pull": "#4477aa", "push and pull": "#bbbbbb"}
+_KINDS: Final = {
+    "push": "#ee6677",
+    "pull": "#4477aa",
+    "hot push": "#ccbb44",
+    "hot pull": "#66ccee",
+    "all": "#bbbbbb",
+}
 _STYLE: Final = {
     "font.size": 9.0,
     "svg.fonttype": "none",
@@ -54,13 +60,13 @@ def _curve(values: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def distributions(values: dict[str, Numbers], label: str, *, is_log: bool = True) -> str:
-    """Return cumulative distributions by operation."""
+    """Return cumulative distributions by kind of requests."""
 
     def draw(axes: Any) -> None:
         for name, found in values.items():
             if found.size:
                 places, shares = _curve(np.maximum(found, 1) if is_log else found)
-                axes.step(places, shares, where="post", label=name, color=_OPERATIONS.get(name))
+                axes.step(places, shares, where="post", label=name, color=_KINDS.get(name))
         if is_log:
             axes.set_xscale("log")
         axes.set(xlabel=label, ylabel="share of requests", ylim=(0, 1.02))
@@ -71,10 +77,10 @@ def distributions(values: dict[str, Numbers], label: str, *, is_log: bool = True
 
 
 def stacked_parts(parts: dict[str, list[PartSummary]]) -> str:
-    """Return a bar of parts by operation, each of 100 %."""
+    """Return a bar of parts by kind of requests, each of 100 %."""
 
     def draw(axes: Any) -> None:
-        names = [name for name, found in parts.items() if found]
+        names = [name for name, found in parts.items() if found][::-1]  # the first one on top
         left = np.zeros(len(names))
         for index, part in enumerate(PARTS.values()):
             shares = np.array([100 * parts[name][index].share for name in names])
@@ -102,7 +108,7 @@ def interval_histogram(intervals: dict[str, Numbers]) -> str:
                 edges,
                 histtype="step",
                 label=name,
-                color=_OPERATIONS.get(name),
+                color=_KINDS.get(name),
             )
         axes.set_xscale("log")
         axes.set(xlabel="time since the request before (µs)", ylabel="requests")

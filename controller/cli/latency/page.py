@@ -16,6 +16,7 @@ from ....hostlib.latency.schema import OPERATIONS, OUTCOMES
 from . import figures
 from .run_files import Columns, LatencyRun
 from .statistics import (
+    KINDS,
     PERCENTILES,
     Numbers,
     PartSummary,
@@ -26,6 +27,7 @@ from .statistics import (
     distinct_per_window,
     intervals_us,
     load,
+    of_kind,
     of_operation,
     sorted_updates,
     top_shares,
@@ -49,8 +51,9 @@ _PARTS_TEXT: Final = """
 <p class="note">W_proc: the worker parses the answer. W_queue: the answer waits in the worker's
 event loop. PS_proc: the server's handler. PS_queue: the request waits in the server's event loop.
 N_tx: the rest between sending and the answer's arrival, which is both directions of the network and
-both network stacks. Switch wait: from a row's first contribution to a switch until it leaves it; no
-path has one yet. PS_wait: the server waits for its log's disk, for slower workers, or for the
+both network stacks. Switch wait, of hot pushes: from the switch's receipt to the server's decision;
+the sum waits for other workers in it. N_tx of a hot push is that of the worker's last hot pull.
+PS_wait: the server waits for its log's disk, for slower workers, or for the
 receipt that several pushes share. Each is a difference of two readings of one clock, or of such
 differences.</p>
 """
@@ -111,9 +114,8 @@ def _summary(run: LatencyRun) -> list[str]:
 
 
 def _latency(run: LatencyRun) -> list[str]:
-    requests = _by_operation(run.answered)
-    whole = {name: whole_us(columns) for name, columns in requests.items()}
-    calls = {name: call_times_us(columns) for name, columns in requests.items()}
+    whole = {name: whole_us(columns) for name, columns in _by_kind(run.answered).items()}
+    calls = {name: call_times_us(of_operation(run.answered, name)) for name in OPERATIONS}
     rows = [
         (f"{what}, {name}", f"{values.size:,}", *_percentiles(values), f"{values.max():,.0f}")
         for what, found in (("request", whole), ("call", calls))
@@ -125,7 +127,7 @@ def _latency(run: LatencyRun) -> list[str]:
         '<div class="pair">',
         _picture(
             figures.distributions(whole, "time of a request (µs)"),
-            "Cumulative distribution of the time of a request, to one server.",
+            "Cumulative distribution of the time of a request, to one server or its switch.",
         ),
         _picture(
             figures.distributions(calls, "time of a push or pull (µs)"),
@@ -137,7 +139,7 @@ def _latency(run: LatencyRun) -> list[str]:
 
 
 def _parts(run: LatencyRun) -> list[str]:
-    parts = {name: breakdown(one) for name, one in _by_operation(run.answered).items()}
+    parts = {name: breakdown(one) for name, one in _by_kind(run.answered).items()}
     found = [
         "<h3>Where the time goes</h3>",
         _picture(figures.stacked_parts(parts), "Shares of the whole time of all requests."),
@@ -166,7 +168,7 @@ def _part_row(part: PartSummary) -> tuple[str, ...]:
 
 
 def _sizes(run: LatencyRun) -> list[str]:
-    requests = _by_operation(run.answered)
+    requests = _by_kind(run.answered)
     return [
         "<h3>Sizes of messages</h3>",
         '<div class="pair">',
@@ -180,7 +182,11 @@ def _sizes(run: LatencyRun) -> list[str]:
             )
             for column, what, caption in (
                 ("request_bytes", "request", "Requests, with their headers."),
-                ("response_bytes", "answer", "Answers: rows of a pull, the receipt of a push."),
+                (
+                    "response_bytes",
+                    "answer",
+                    "Answers: rows of a pull, the receipt of a push, decisions of a hot push.",
+                ),
             )
         ),
         "</div>",
@@ -188,7 +194,7 @@ def _sizes(run: LatencyRun) -> list[str]:
 
 
 def _intervals(run: LatencyRun) -> list[str]:
-    requests = {"push and pull": run.requests, **_by_operation(run.requests)}
+    requests = {"all": run.requests, **_by_kind(run.requests)}
     intervals = {name: intervals_us(columns) for name, columns in requests.items()}
     return [
         "<h3>Intervals between requests</h3>",
@@ -273,19 +279,20 @@ def _scale(runs: Sequence[LatencyRun]) -> list[str]:
     for run in runs:
         used = [one[1].mean() for one in load(run.samples).values() if one[1].size]
         scale = f"{run.num_workers}, {run.num_servers}"
-        shown = ["", "", ""]
+        shown = [""]
         if used:
             names.append(f"{scale}\n{run.name}")
             processors.append(float(np.mean(used)))
             shown[0] = f"{np.mean(used):.2f}"
-        for index, columns in enumerate(_by_operation(run.answered).values(), 1):
+        for columns in (of_kind(run.answered, name) for name in KINDS):
+            shown.append("")
             if columns["rtt_us"].size:
-                shown[index] = f"{np.median(whole_us(columns)):,.0f}"
+                shown[-1] = f"{np.median(whole_us(columns)):,.0f}"
         rows.append((run.name, str(run.num_workers), str(run.num_servers), *shown))
     heads = ("run", "workers", "servers", "processors in use by a server")
     found = [
         "<h2>Over scale</h2>",
-        _table((*heads, *(f"{name}: median µs" for name in OPERATIONS)), rows),
+        _table((*heads, *(f"{name}: median µs" for name in KINDS)), rows),
     ]
     if names:
         found.append(
@@ -297,8 +304,10 @@ def _scale(runs: Sequence[LatencyRun]) -> list[str]:
     return found
 
 
-def _by_operation(requests: Columns) -> dict[str, Columns]:
-    return {name: of_operation(requests, name) for name in OPERATIONS}
+def _by_kind(requests: Columns) -> dict[str, Columns]:
+    """Return the requests of each kind; hot ones only if there are any."""
+    found = {name: of_kind(requests, name) for name in KINDS}
+    return {name: own for name, own in found.items() if name in OPERATIONS or own["worker"].size}
 
 
 def _percentiles(values: Numbers) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....hostlib.latency.schema import OPERATIONS
+from ....hostlib.latency.schema import OPERATIONS, PATHS
 from .run_files import Columns
 
 Numbers = NDArray[Any]
@@ -24,6 +24,13 @@ PARTS: Final = {
 }
 """The parts of a request's time, by column: the five of the study, then two of Switchfold."""
 PERCENTILES: Final = (50, 95, 99)
+KINDS: Final = {
+    "push": ("push", "server"),
+    "pull": ("pull", "server"),
+    "hot push": ("push", "switch"),
+    "hot pull": ("pull", "switch"),
+}
+"""Operation and path of requests, by what the page calls them."""
 
 
 class PartSummary(NamedTuple):
@@ -60,6 +67,14 @@ def of_operation(columns: Columns, operation: str) -> Columns:
     return {name: values[chosen] for name, values in columns.items()}
 
 
+def of_kind(columns: Columns, kind: str) -> Columns:
+    """Return the rows of one of KINDS."""
+    operation, path = KINDS[kind]
+    found = of_operation(columns, operation)
+    chosen = found["path"] == PATHS.index(path)
+    return {name: values[chosen] for name, values in found.items()}
+
+
 def whole_us(requests: Columns) -> Numbers:
     """Return how long requests took: from their sending until their answers are parsed."""
     return requests["rtt_us"] + requests["w_queue_us"] + requests["w_proc_us"]
@@ -87,7 +102,7 @@ def arithmetic(requests: Columns) -> tuple[float, float] | None:
     The study's estimate: reading a row costs what writing it costs. None if an operation is
     missing.
     """
-    push, pull = (of_operation(requests, name)["ps_proc_us"] for name in ("push", "pull"))
+    push, pull = (of_kind(requests, name)["ps_proc_us"] for name in ("push", "pull"))
     if not push.size or not pull.size:
         return None
     difference = float(push.mean() - pull.mean())

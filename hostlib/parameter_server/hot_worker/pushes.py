@@ -60,8 +60,8 @@ class PushPort(Protocol):
         """Ask the server to decide rounds, of OPEN_ROUND_DTYPE, if it can be reached now."""
         ...
 
-    def push_cold(self, part: KeyedGradients, done: Done) -> None:
-        """Push by TCP."""
+    def push_cold(self, part: KeyedGradients, done: Done, calls: Places | None = None) -> None:
+        """Push by TCP; for these calls, which meant to push to the switch."""
         ...
 
 
@@ -167,7 +167,7 @@ class HotPushes:
         self._port.send(self._packets.push(*names, integers.astype(np.int32)))
 
     def _push_cold(self, part: KeyedGradients, shares: Shares) -> None:
-        self._port.push_cold(part, lambda error: self._calls.settle(shares, error))
+        self._port.push_cold(part, lambda error: self._calls.settle(shares, error), shares.calls)
 
     # What the server says.
 

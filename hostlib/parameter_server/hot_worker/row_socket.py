@@ -52,6 +52,8 @@ class RowSocket:
     ) -> None:
         self.switch = switch
         self.datagram_bytes = datagram_bytes
+        self.arrived_ns = 0
+        """When the datagrams at hand had arrived, at the latest: `Connection.arrived_ns`."""
         self._loop = loop
         self._take, self._lost = take, lost
         self._room: Datagrams = np.empty((_BATCH, datagram_bytes), np.uint8)
@@ -81,8 +83,10 @@ class RowSocket:
         """Take what has arrived, and send what waits."""
         if events & selectors.EVENT_WRITE:
             self._send_backlog()
+        self.arrived_ns = self._loop.turn_ns
         while not self._is_closed and (count := self._receive()):
             self._take(self._room[:count])
+            self.arrived_ns = self._loop.clock_ns()
 
     def close(self) -> None:
         """Close the socket; a second call does nothing."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Protocol, final
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from ...control.view import Endpoint
 from ...errors import HostlibError, TransportError
 from ...hot_rows.row_packets import RowPackets
+from ...latency import PULL, PUSH, SwitchMeter, SwitchRequest
 from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import (
     Frame,
@@ -29,7 +31,7 @@ from ..options import ClientOptions
 from ..rows import PulledRows
 from .key_counts import KeyCounts, MakeCounts
 from .key_samples import KeySamples
-from .open_calls import Done, OpenCalls
+from .open_calls import Done, OpenCalls, Places
 from .pushes import HotPushes
 from .reads import HotReads
 from .row_map import Floats, Indices, KeyedGradients, Keys, RowMap
@@ -87,8 +89,11 @@ class ServerRows:
         cold: ColdPath,
         options: ClientOptions,
         make_counts: MakeCounts = KeyCounts,
+        meter: SwitchMeter | None = None,
     ) -> None:
         self._loop = loop
+        self._meter = meter
+        self._measured: dict[int, SwitchRequest] = {}  # pushes, by call
         self._cold = cold
         self._options = options
         self._calls = OpenCalls()
@@ -141,7 +146,11 @@ class ServerRows:
             self._calls.add_part(call)
             self.push_cold(rest, lambda error: self._calls.settle_one(call, error))
             cells, gradients = cells[is_hot], gradients[is_hot]
-        self._pushes.add(hot, cells, gradients, call, now_s)
+        part = call if self._meter is None else self._measure_push(self._meter, num_hot, call)
+        self._pushes.add(hot, cells, gradients, part, now_s)
+        if self._meter is not None:
+            self._meter.end_sending()
+            self._calls.settle_one(part)
         self._calls.settle_one(call)
         self._schedule()
 
@@ -160,8 +169,39 @@ class ServerRows:
             return
         merged = _MergedPull(self._cold, table, keys, width, np.flatnonzero(is_hot), done)
         merged.pull_rest(np.flatnonzero(~is_hot))
-        self._reads.read(hot, cells[is_hot], merged, merged.finish, now_s)
+        finish = merged.finish
+        if self._meter is not None:
+            finish = self._measure_pull(self._meter, int(np.count_nonzero(is_hot)), merged)
+        self._reads.read(hot, cells[is_hot], merged, finish, now_s)
+        if self._meter is not None:
+            self._meter.end_sending()
         self._schedule()
+
+    def _measure_push(self, meter: SwitchMeter, num_keys: int, call: int) -> int:
+        """Return a call for the hot part of a call, of which it is a part."""
+        request = meter.begin(PUSH, num_keys)
+
+        def end(error: HostlibError | None) -> None:
+            del self._measured[part]
+            meter.end(request, has_failed=error is not None)
+            self._calls.settle_one(call, error)
+
+        part = self._calls.open(end)
+        self._measured[part] = request
+        self._calls.add_part(call)
+        return part
+
+    @staticmethod
+    def _measure_pull(meter: SwitchMeter, num_keys: int, pull: _MergedPull) -> Done:
+        """Return what to call when the hot part of a pull has ended."""
+        request = meter.begin(PULL, num_keys)
+        pull.by_tcp = lambda: meter.by_tcp([request])
+
+        def end(error: HostlibError | None) -> None:
+            meter.end(request, has_failed=error is not None)
+            pull.finish(error)
+
+        return end
 
     # The session calls these.
 
@@ -196,6 +236,8 @@ class ServerRows:
     def send(self, datagrams: Datagrams) -> None:
         """Send datagrams to the switch."""
         if self._socket is not None:
+            if self._meter is not None:
+                self._meter.send(datagrams.nbytes)
             self._socket.send(datagrams)
 
     def decide(self, generation: int, rounds: NDArray[np.void]) -> None:
@@ -204,8 +246,12 @@ class ServerRows:
             payload = memoryview(rounds.tobytes())
             self._cold.send_frame(RoundsFrame(FrameKind.DECIDE, len(payload), generation), payload)
 
-    def push_cold(self, part: KeyedGradients, done: Done) -> None:
-        """Push by TCP."""
+    def push_cold(self, part: KeyedGradients, done: Done, calls: Places | None = None) -> None:
+        """Push by TCP; for these calls, which meant to push to the switch."""
+        if self._meter is not None and calls is not None:
+            with self._meter.by_tcp(self._measured[call] for call in calls.tolist()):
+                self.push_cold(part, done)
+            return
         payload = memoryview(part.keys.tobytes() + part.gradients.tobytes())
         self._cold.push(part.table, payload, part.keys.size, done)
 
@@ -214,6 +260,8 @@ class ServerRows:
     def _take(self, datagrams: Datagrams) -> None:
         if self._packets is None:
             return
+        if self._meter is not None and self._socket is not None:
+            self._meter.receive(self._socket.arrived_ns)
         now_s = time.monotonic()
         packets = self._packets.view(datagrams)
         operation = packets["header"]["operation"]
@@ -328,6 +376,8 @@ class _MergedPull:
         self._keys = keys
         self._hot = hot
         self._done = done
+        self.by_tcp: Callable[[], AbstractContextManager[None]] = nullcontext
+        """What the server is asked in, for keys that the switch does not have."""
         updates = np.full(keys.size, UNKNOWN_UPDATES, np.uint32)
         self._rows = PulledRows(np.empty((keys.size, width), np.float32), updates)
         self._num_parts = 1
@@ -345,7 +395,8 @@ class _MergedPull:
 
     def pull_cold(self, positions: Indices, done: Done) -> None:
         """Ask the server for keys that the switch does not have."""
-        self._pull(self._hot[positions], done)
+        with self.by_tcp():
+            self._pull(self._hot[positions], done)
 
     def finish(self, error: HostlibError | None) -> None:
         """End a part."""

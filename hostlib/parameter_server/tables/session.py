@@ -23,7 +23,7 @@ from ...errors import (
     ServerLostError,
     ServerRestartedError,
 )
-from ...latency import RequestMeter, WorkerLog
+from ...latency import RequestMeter, SwitchMeter, WorkerLog
 from ...peers.dialled import DialledLink
 from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import (
@@ -123,7 +123,8 @@ class ShardSession:
         self.hot: ServerRows | None = None
         """The server's hot rows, if the worker may use them."""
         if options.use_hot_rows:
-            self.hot = ServerRows(loop, self, options, make_counts)
+            meter = SwitchMeter(self._meter) if self._meter is not None else None
+            self.hot = ServerRows(loop, self, options, make_counts, meter)
 
     def enter(self, done: Done) -> None:
         """Call `done` when the server has answered, and `clock` is set."""

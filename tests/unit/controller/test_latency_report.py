@@ -23,7 +23,7 @@ from measured_tables import MeasuredTables
 from switchfold.controller.__main__ import run as switchfold
 from switchfold.controller.cli.latency import statistics
 from switchfold.controller.cli.latency.run_files import Columns, load_run
-from switchfold.controller.cli.latency.statistics import PARTS
+from switchfold.controller.cli.latency.statistics import KINDS, PARTS
 from switchfold.controller.errors import (
     LatencyRunDamagedError,
     LatencyRunEmptyError,
@@ -31,7 +31,7 @@ from switchfold.controller.errors import (
     LatencyRunMissingError,
     ToolError,
 )
-from switchfold.hostlib.latency import REQUESTS
+from switchfold.hostlib.latency import FORMAT, REQUESTS
 from switchfold.hostlib.latency.schema import METADATA_KEY
 
 
@@ -163,6 +163,29 @@ def test_parts_are_those_of_the_rows() -> None:
     assert statistics.breakdown({name: values[:0] for name, values in columns(rows).items()}) == []
 
 
+def test_requests_by_the_switch_are_their_own_kinds() -> None:
+    rows = [request(operation=operation, path=path) for operation in (0, 1) for path in (0, 1)]
+    rows += [request(operation=0, path=1, rtt_us=50, n_tx_us=20, switch_wait_us=30, call=1)]
+    sizes = {name: statistics.of_kind(columns(rows), name)["rtt_us"].size for name in KINDS}
+    assert sizes == {"push": 1, "pull": 1, "hot push": 2, "hot pull": 1}
+    parts = statistics.breakdown(statistics.of_kind(columns(rows), "hot push"))
+    shares = {part.name: part.share for part in parts if part.share}
+    assert shares == pytest.approx({"N_tx": 0.4, "switch wait": 0.6})
+
+
+def test_the_page_shows_requests_by_the_switch(run: Path) -> None:
+    path = next(run.glob("requests-*"))
+    table = pq.read_table(path)
+    index = table.column_names.index("path")
+    switch = pa.array(["switch"] * table.num_rows).dictionary_encode()
+    pq.write_table(table.set_column(index, "path", switch), path)
+    out = run.parent / "page.html"
+    assert switchfold(["report", "latency", str(run), "--out", str(out)]) == 0
+    text = Page(out.read_text()).text
+    assert "hot push, µs" in text
+    assert "request, hot pull" in text
+
+
 def test_arithmetic_is_the_difference_of_the_handlers() -> None:
     rows = [request(operation=0, ps_proc_us=each) for each in (100, 140)]
     rows += [request(operation=1, ps_proc_us=each) for each in (80, 130)]
@@ -279,7 +302,7 @@ def test_flipped_bytes_are_never_a_crash(run: Path) -> None:
     assert refused
 
 
-@pytest.mark.parametrize("about", [None, {"format": 0}, {"format": 1, "kind": "samples"}])
+@pytest.mark.parametrize("about", [None, {"format": 0}, {"format": FORMAT, "kind": "samples"}])
 def test_another_format_is_told(run: Path, about: dict[str, object] | None) -> None:
     path = next(run.glob("requests-*"))
     table = pq.read_table(path)
@@ -293,7 +316,7 @@ def test_a_file_without_a_column_is_told(run: Path) -> None:
     path = next(run.glob("samples-*"))
     table = pq.read_table(path)
     pq.write_table(table.drop_columns(["at_us"]), path)
-    with pytest.raises(LatencyRunFormatError, match="is of format 1"):
+    with pytest.raises(LatencyRunFormatError, match=f"is of format {FORMAT}"):
         load_run(run)
 
 

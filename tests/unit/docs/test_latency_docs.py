@@ -10,7 +10,7 @@ from pathlib import Path
 from switchfold.controller import errors
 from switchfold.controller.cli.latency.statistics import PARTS
 from switchfold.hostlib.latency import ARRIVALS, REQUESTS, SAMPLES, UPDATES, parquet_log
-from switchfold.hostlib.latency.schema import METADATA_KEY, OUTCOMES
+from switchfold.hostlib.latency.schema import METADATA_KEY, OUTCOMES, PATHS
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "latency.md").read_text("utf-8")
 
@@ -41,14 +41,14 @@ def test_all_columns_are_documented_in_their_order() -> None:
 
 def test_all_metrics_are_defined() -> None:
     defined = {re.sub(r"[`]", "", row[0]) for row in rows("## What is measured")}
-    assert defined == {*PARTS.values()} - {"switch wait"}
+    assert defined == {*PARTS.values()}
 
 
 def test_errors_and_names_exist() -> None:
     for name, _ in rows("## If the report refuses"):
         assert issubclass(getattr(errors, name.strip("`")), errors.ControllerError)
-    for outcome in OUTCOMES:
-        assert f"`{outcome}`" in PAGE
+    for name in (*OUTCOMES, *PATHS):
+        assert f"`{name}`" in PAGE
     assert METADATA_KEY.decode() in PAGE
     assert f"{parquet_log.FILE_ROWS:,} records" in PAGE
     assert f"every {parquet_log.FLUSH_S:g} s" in PAGE

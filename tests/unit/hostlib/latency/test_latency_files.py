@@ -18,7 +18,7 @@ import pytest
 from hand_time import HOUR, MS, HandTime
 from measured_tables import WAIT_S, MeasuredTables
 from switchfold.hostlib import LatencyLogError
-from switchfold.hostlib.latency import ARRIVALS, ParquetLog, parquet_log, server_log
+from switchfold.hostlib.latency import ARRIVALS, FORMAT, ParquetLog, parquet_log, server_log
 from switchfold.hostlib.latency.schema import METADATA_KEY, REQUESTS
 from switchfold.hostlib.parameter_server import ClientOptions, ServerOptions
 from switchfold.hostlib.parameter_server.rows import RowTable
@@ -59,7 +59,7 @@ def test_rows_come_back_from_as_many_files_as_needed(
     found = [each for file in files for each in pq.read_table(file).to_pylist()]
     assert [each["arrived_us"] for each in found] == [1000 * n for n in range(2 * SMALL + 3)]
     assert [each["operation"] for each in found[:2]] == ["push", "pull"]
-    assert about(files[0]) == {"format": 1, "kind": "arrivals", "dropped": 0}
+    assert about(files[0]) == {"format": FORMAT, "kind": "arrivals", "dropped": 0}
 
 
 def test_rows_that_come_while_others_are_flushed_are_kept(
