@@ -35,7 +35,13 @@ from switchfold.controller.cli.hot.rig import Mode, TableRig  # noqa: E402
 from switchfold.controller.cli.hot.steps import epoch_steps, steps_of  # noqa: E402
 
 Figures = dict[str, float | None]
-RATIOS: Final = ("writes", "pulled keys at servers", "server us/update", "samples/s")
+RATIOS: Final = (
+    "writes",
+    "pulled keys at servers",
+    "server us/update",
+    "worker us/update",
+    "samples/s",
+)
 """Figures that are compared with those of the run without offload that came before."""
 SIZES: Final = (256, 1024, 4096, 20_000)
 BATCHES: Final = {
@@ -89,7 +95,7 @@ def ratios(runs: Sequence[Figures], without: Sequence[Figures]) -> dict[str, lis
 
 HEADER: Final = (
     f"{'workload':10} {'workers':>7} {'offload':8} {'writes':>7} {'model':>7} {'h':>6} {'c':>6}"
-    f" {'pulls':>7} {'us/update':>16} {'push p50/p99 ms':>16} {'pull p50/p99 ms':>16}"
+    f" {'pulls':>7} {'server us/update':>16} {'worker us/update':>16} {'push p50/p99 ms':>16} {'pull p50/p99 ms':>16}"
     f" {'hottest 64':>16}"
     f" {'samples/s':>19}"
 )
@@ -113,6 +119,7 @@ def line_of(row: dict[str, Any]) -> str:
         f" {figures['1 - h + h/c']:7.3f} {figures['h']:6.3f}"
         f" {'-' if merged is None else f'{merged:.2f}':>6}"
         f" {figures['pulled keys at servers']:7.3f} {with_ratio('server us/update', 2):>16}"
+        f" {with_ratio('worker us/update', 2):>16}"
         f" {pair('push'):>16} {pair('pull'):>16} {pair('hottest pull'):>16}"
         f" {with_ratio('samples/s', 0):>19}"
     )

@@ -27,6 +27,7 @@
  *   KEEPS_ROUNDS=0  the server forgets its rounds in a crash, and keeps its sum
  *   LOGS_FIRST=0    the server says what is not in its log
  *   KEEPS_NAME=0    a worker sends by TCP what the server has not decided
+ *   RENAMES_LOST=0  a worker pushes again, in another round, what the server has not decided
  *   KEEPS_TWO=0     the server knows only the last round that counted a worker
  *   KEEPS_ROWS=0    a worker that was counted is not told so after a new generation
  *   SLOT_RULE=0     workers do not wait for the round before the last
@@ -79,6 +80,9 @@
 #endif
 #ifndef KEEPS_NAME
 #define KEEPS_NAME 1
+#endif
+#ifndef RENAMES_LOST
+#define RENAMES_LOST 1
 #endif
 #ifndef KEEPS_TWO
 #define KEEPS_TWO 1
@@ -196,6 +200,9 @@ bool is_renewed;
 #define IS_SETTLED(w, p) ((settled[w] & BIT(p)) != 0)
 #define IS_COLD(w, p) ((cold[w] & BIT(p)) != 0)
 #define IS_NAMED(w, p) (name_of[PUSH(w, p)] != 0 && !IS_SETTLED(w, p) && !IS_COLD(w, p) && !IS_GONE(w, p))
+/* Its last round was decided without it: it gets another name, or goes by TCP. */
+#define IS_NAMELESS(w, p) \
+  ((p) <= pushed[w] && name_of[PUSH(w, p)] == 0 && !IS_SETTLED(w, p) && !IS_COLD(w, p) && !IS_GONE(w, p))
 #if SLOT_RULE
 #define REACH 1
 #else
@@ -238,7 +245,7 @@ inline begin(w) {
   fi
 }
 
-/* A decided round has either counted the worker's push, or never will: then the push goes by TCP. */
+/* A decided round has either counted the worker's push, or never will. */
 inline hear(w) {
   i = 1;
   do
@@ -247,7 +254,7 @@ inline hear(w) {
     :: IS_NAMED(w, i) && IS_DECIDED(SAID, name_of[PUSH(w, i)]) ->
       if
       :: HAS_COUNTED(SAID, w, name_of[PUSH(w, i)]) -> settle(w, i)
-      :: else -> cold[w] = cold[w] | BIT(i)
+      :: else -> name_of[PUSH(w, i)] = 0
       fi
     :: IS_COLD(w, i) && !IS_SETTLED(w, i) && (SAID.taken[w] & BIT(i)) -> settle(w, i)
     :: else
@@ -456,7 +463,9 @@ proctype Push(byte w, p) {
   do
   :: atomic { pushed[w] == p - 1 && MAY_NAME(w) -> d_step { pushed[w]++; give_name(w, p) } }
   :: atomic { pushed[w] == p - 1 && !MAY_NAME(w) -> d_step { pushed[w]++; cold[w] = cold[w] | BIT(p) } }
-  :: d_step { pushed[w] >= p && !IS_SETTLED(w, p) &&
+  :: atomic { IS_NAMELESS(w, p) && MAY_NAME(w) -> d_step { give_name(w, p) } }
+  :: atomic { IS_NAMELESS(w, p) && !MAY_NAME(w) -> d_step { cold[w] = cold[w] | BIT(p) } }
+  :: d_step { pushed[w] >= p && !IS_SETTLED(w, p) && !IS_NAMELESS(w, p) &&
        (IS_NAMED(w, p) -> IS_DECIDED(log, name_of[PUSH(w, p)]) : log.taken[w] & BIT(p)) -> hear(w) }
   :: d_step { MAY_RECEIVE_COLD(w, p) -> receive_cold(w, p) }
 #if LIVENESS == 1
@@ -530,6 +539,25 @@ init {
        fi;
        w = 0 }
   :: atomic { choose_worker; d_step { hear(w) }; w = 0 }
+  :: atomic { /* It pushes again what was too late, or sends it by TCP. */
+       choose_worker;
+       select(p : 1 .. PUSHES);
+       if
+       :: IS_NAMELESS(w, p) && MAY_NAME(w) -> d_step { give_name(w, p) }
+       :: IS_NAMELESS(w, p) -> d_step { cold[w] = cold[w] | BIT(p) }
+       :: else
+       fi;
+       w = 0; p = 0 }
+#if !RENAMES_LOST
+  :: atomic {
+       choose_worker;
+       select(p : 1 .. PUSHES);
+       if
+       :: IS_NAMED(w, p) -> name_of[PUSH(w, p)] = 0
+       :: else
+       fi;
+       w = 0; p = 0 }
+#endif
 #if !KEEPS_NAME
   :: atomic {
        choose_worker;

@@ -420,6 +420,11 @@ VARIANTS = [
         KEEPS_NAME=0,
     ),
     _hot_row_defect(
+        "pushed again too early",
+        "a push has two names, and is in the sums of both rounds",
+        RENAMES_LOST=0,
+    ),
+    _hot_row_defect(
         "one counted round remembered",
         "a worker sends by TCP what the round before the last has counted",
         ANY_TREE=1,

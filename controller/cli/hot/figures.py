@@ -70,6 +70,7 @@ def figures_of(run: TableRun) -> dict[str, float | None]:
         "pulls at servers": run.servers.pulls,
         "pulled keys at servers": run.servers.pulled_keys / pulled,
         "server us/update": 1e6 * run.servers.processor_s / updates,
+        "worker us/update": 1e6 * sum(worker.processor_s for worker in run.workers) / updates,
         "push p50 ms": float(np.percentile(push_ms, 50)),
         "push p99 ms": float(np.percentile(push_ms, 99)),
         "pull p50 ms": float(np.percentile(pull_ms, 50)),

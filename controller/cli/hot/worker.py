@@ -57,6 +57,8 @@ class WorkerTimes:
     """Time of each push until its receipt."""
     seconds: float
     """From the start of the measurement to the last receipt."""
+    processor_s: float
+    """Processor time of the process in that time."""
     samples: int
     pushed_keys: int
     pulled_keys: int
@@ -110,7 +112,7 @@ class _Trainer:
         self._hottest_pull_s: list[float] = []
         self._push_s: list[float] = []
         self._samples = self._pushed_keys = self._pulled_keys = self._num_steps = 0
-        self._begun_s = time.perf_counter()
+        self._begun_s, self._begun_processor_s = time.perf_counter(), time.process_time()
 
     def take(self, step: TableStep) -> None:
         """Pull the rows of a step, push, and pause; wait only while too many pushes are open."""
@@ -141,6 +143,7 @@ class _Trainer:
             hottest_pull_s=np.array(self._hottest_pull_s),
             push_s=np.array(self._push_s),
             seconds=now_s - self._begun_s,
+            processor_s=time.process_time() - self._begun_processor_s,
             samples=self._samples,
             pushed_keys=self._pushed_keys,
             pulled_keys=self._pulled_keys,
@@ -153,7 +156,7 @@ class _Trainer:
 
     def begin(self) -> None:
         """Measure from now on."""
-        self._begun_s = time.perf_counter()
+        self._begun_s, self._begun_processor_s = time.perf_counter(), time.process_time()
 
     def _settle(self, most: int) -> None:
         """Wait until the pushes of at most so many steps are open; raise their errors."""

@@ -89,7 +89,13 @@ class OpenCalls:
         return shares
 
     def move(self, old: Places, new: Places) -> None:
-        """Let the calls of places wait for others, which hold none."""
+        """Let the calls of places wait for others, besides the calls that these have."""
+        oldest = self._head[old]
+        is_older = oldest != _NONE
+        old, new, oldest = old[is_older], new[is_older], oldest[is_older]
+        is_joined = self._head[new] != _NONE
+        if is_joined.any():
+            self._older[self._oldest(oldest[is_joined])] = self._head[new[is_joined]]
         self._head[new] = self._head[old]
         self._head[old] = _NONE
 
@@ -126,6 +132,14 @@ class OpenCalls:
         self._free_calls.append(call)
         assert done is not None
         done(self._errors.pop(call, None))
+
+    def _oldest(self, entries: Places) -> Places:
+        """Return the last entries of lists that begin with these."""
+        while True:  # as often as calls were combined
+            older = self._older[entries]
+            if (older == _NONE).all():
+                return entries
+            entries = np.where(older == _NONE, entries, older)
 
     def _shares(self, places: Places) -> tuple[Shares, Places]:
         """Return the shares of places, and their entries."""

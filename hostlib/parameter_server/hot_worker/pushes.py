@@ -32,6 +32,8 @@ COLD_S: Final = 1.0
 DECIDE_TICKS: Final = 3
 """A worker asks for decisions from the tick after so many others on: after 15 times the pause until
 the first tick, as each pause is twice the one before."""
+MOST_RENAMES: Final = 2
+"""So often a push whose round was decided without it gets the name of another round."""
 _MOST_DOUBLINGS: Final = 5
 _MOST_TICKS: Final = 100
 _MOST_LEVEL: Final = 8
@@ -92,6 +94,7 @@ class HotPushes:
         self._round = np.zeros(count, np.int64)
         self._due_s = np.full(count, np.inf)
         self._ticks = np.zeros(count, np.int8)
+        self._renames = np.zeros(count, np.int8)
 
     def is_hot(self, rows: Indices, now_s: float) -> NDArray[np.bool_]:
         """Return whether the switch takes pushes to rows, as far as is known."""
@@ -123,7 +126,14 @@ class HotPushes:
         has_second = ~self._is_ahead[rows] & (self._use[second] == _FREE)
         return first + is_first_used, ~is_first_used | has_second
 
-    def _push(self, rows: Indices, rounds: NDArray[np.int64], lanes: Floats, now_s: float) -> None:
+    def _push(
+        self,
+        rows: Indices,
+        rounds: NDArray[np.int64],
+        lanes: Floats,
+        now_s: float,
+        renames: NDArray[np.int8] | int = 0,
+    ) -> None:
         """Push to rows with a free place, to which the calls are attached already."""
         if not rows.size:
             return
@@ -135,6 +145,7 @@ class HotPushes:
         self._use[places] = _SENT
         self._round[places] = rounds
         self._ticks[places] = 0
+        self._renames[places] = renames
         self._due_s[places] = now_s + self._flush_s
         self.next_s = min(self.next_s, now_s + self._flush_s)
         self._send_pushes(rows, rounds, integers)
@@ -192,8 +203,8 @@ class HotPushes:
             places = rows[now] * PLACES + (rounds[now] & 1)
             settled.append(places[mine & is_counted[now]])
             lost.append(places[mine & ~is_counted[now]])
-        self._resend(np.concatenate(lost or [rows]))
         self._settle(np.concatenate(settled or [rows]))
+        self._rename(np.concatenate(lost or [rows]), now_s)
         waiting = rows[self._use[rows * PLACES + WAITING] != _FREE]
         self._push_waiting(np.unique(waiting), now_s)
 
@@ -215,6 +226,23 @@ class HotPushes:
         self._free(places)
         self._calls.settle(self._calls.detach(places))
 
+    def _rename(self, places: Places, now_s: float) -> None:
+        """Free places whose rounds were decided without them: their pushes wait for other rounds.
+
+        Those of cold rows, or of pushes that have waited so too often, go by TCP.
+        """
+        may_wait = self.is_hot(places // PLACES, now_s) & (self._renames[places] < MOST_RENAMES)
+        may_wait &= self._use[places] != _ABANDONED
+        self._resend(places[~may_wait])
+        self._free(places[may_wait])
+        for copy in range(WAITING):  # so that each row is there once
+            lost = places[may_wait & (places % PLACES == copy)]
+            waiting = lost + (WAITING - copy)
+            self._held[waiting] += self._held[lost]
+            self._renames[waiting] = np.maximum(self._renames[waiting], self._renames[lost] + 1)
+            self._use[waiting] = _SENT
+            self._calls.move(lost, waiting)
+
     def _resend(self, places: Places) -> None:
         """Free places, and send what they hold by TCP."""
         self._free(places)
@@ -233,16 +261,20 @@ class HotPushes:
         self._use[places] = _FREE
         self._due_s[places] = np.inf
 
+    def _clear_waiting(self, places: Places) -> None:
+        self._held[places] = 0
+        self._use[places] = _FREE
+        self._renames[places] = 0
+
     def _push_waiting(self, rows: Indices, now_s: float) -> None:
         """Push what waits at rows, as far as they have a place for it now."""
         rounds, may_push = self._choose(rows)
         rows, rounds = rows[may_push], rounds[may_push]
         waiting = rows * PLACES + WAITING
         self._calls.move(waiting, rows * PLACES + (rounds & 1))
-        lanes = self._held[waiting]
-        self._held[waiting] = 0
-        self._use[waiting] = _FREE
-        self._push(rows, rounds, lanes, now_s)
+        lanes, renames = self._held[waiting], self._renames[waiting]
+        self._clear_waiting(waiting)
+        self._push(rows, rounds, lanes, now_s, renames)
 
     # What the switch says.
 
@@ -267,7 +299,7 @@ class HotPushes:
         waiting = rows * PLACES + WAITING
         waiting = waiting[self._use[waiting] != _FREE]
         self._resend(waiting)
-        self._held[waiting] = 0
+        self._clear_waiting(waiting)
         is_new = self._cold_until_s[rows] <= now_s
         self._cold_until_s[rows] = now_s + COLD_S
         places = (rows[is_new, None] * PLACES + np.arange(WAITING)).ravel()
@@ -319,13 +351,14 @@ class HotPushes:
         """Take HOT_ROWS; without packets, the switch cannot be reached.
 
         It names all rows that have counted this worker, hot or not, in whatever generation. Pushes
-        whose rounds are undecided stay where they are. A push of an epoch that is over can count no
-        more: it goes by TCP, as do those that were decided without this worker.
+        whose rounds are undecided stay where they are, and those that were decided without this
+        worker get other rounds. A push of an epoch that is over can count no more: it goes by TCP.
         """
-        places = np.flatnonzero(self._use)
-        found = rows.find(self.map.numbers[places // PLACES])
-        fate = self._fates(rows, places, found)
+        places, found, fate = self._fates(rows)
         self._settle(places[fate == _COUNTED])
+        if (fate == _RENAMED).any():
+            self._rename(places[fate == _RENAMED], now_s)
+            places, found, fate = self._fates(rows)
         is_abandoned = self._use[places] == _ABANDONED
         is_kept = (fate == _KEPT) & ~is_abandoned
         old, new = places[is_kept], self._moved(places, found, is_kept)
@@ -346,15 +379,17 @@ class HotPushes:
 
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         """Return what stays with a push."""
-        return self._held, self._use, self._round, self._due_s, self._ticks
+        return self._held, self._use, self._round, self._due_s, self._ticks, self._renames
 
     @staticmethod
     def _moved(places: Places, found: Indices, which: NDArray[np.bool_]) -> Places:
         """Return the new places of some."""
         return found[which] * PLACES + places[which] % PLACES
 
-    def _fates(self, rows: RowMap, places: Places, found: Indices) -> NDArray[np.int8]:
-        """Return what becomes of pushes and of waiting gradients, given their rows' new indices."""
+    def _fates(self, rows: RowMap) -> tuple[Places, Indices, NDArray[np.int8]]:
+        """Return the places in use, their rows' new indices, and what becomes of what they hold."""
+        places = np.flatnonzero(self._use)
+        found = rows.find(self.map.numbers[places // PLACES])
         has_row = found >= 0
         at = np.where(has_row, found, rows.size)
         records = np.concatenate((rows.rows, np.zeros(1, rows.rows.dtype)))[at]
@@ -366,17 +401,19 @@ class HotPushes:
         is_current &= found < rows.num_table_rows
         name = np.uint64(self.map.generation << 32) | own.astype(np.uint64)
         is_counted = has_row & (records["counted"] == name[:, None]).any(axis=1)
-        return np.select(
+        fate = np.select(
             (
                 is_waiting & is_current,
                 is_waiting,
                 is_counted,
+                is_decided & is_current,
                 ~is_same | is_decided,
                 is_current,
             ),
-            (_KEPT, _LOST, _COUNTED, _LOST, _KEPT),
+            (_KEPT, _LOST, _COUNTED, _RENAMED, _LOST, _KEPT),
             _MOOT,
-        ).astype(np.int8)
+        )
+        return places, found, fate.astype(np.int8)
 
     def _abandon(self, places: Places, rounds: NDArray[np.int64], now_s: float) -> None:
         """Use names whose pushes went by TCP: their rounds are not this worker's any more."""
@@ -391,11 +428,11 @@ class HotPushes:
         self._fail(np.flatnonzero(self._use), error)
 
     def _fail(self, places: Places, error: HostlibError) -> None:
-        self._held[places] = 0
         is_waiting = places % PLACES == WAITING
-        self._use[places[is_waiting]] = _FREE
+        self._clear_waiting(places[is_waiting])
+        self._held[places[~is_waiting]] = 0
         self._use[places[~is_waiting]] = _ABANDONED
         self._calls.settle(self._calls.detach(places), error)
 
 
-_KEPT, _LOST, _COUNTED, _MOOT = range(4)
+_KEPT, _LOST, _COUNTED, _RENAMED, _MOOT = range(5)

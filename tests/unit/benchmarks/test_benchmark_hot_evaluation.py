@@ -18,6 +18,7 @@ FIGURES: Figures = {
     "c": None,
     "pulled keys at servers": 1.0,
     "server us/update": 2.0,
+    "worker us/update": 1.0,
     "push p50 ms": 1.5,
     "push p99 ms": 9.25,
     "pull p50 ms": 1.25,
@@ -55,6 +56,8 @@ def test_line_shows_the_model_beside_the_measured_writes() -> None:
     assert words[:8] == ["wordnet", "8", "none", "0.562", "0.550", "0.600", "4.00", "1.000"]
     assert words[8:] == [
         "2.00",
+        "(1.00)",
+        "1.00",
         "(1.00)",
         "1.50",
         "/",

@@ -21,6 +21,7 @@ def run_with(accuracy: float) -> TableRun:
         hottest_pull_s=np.empty(0),
         push_s=np.ones(2),
         seconds=1.0,
+        processor_s=1.0,
         samples=1,
         pushed_keys=60,
         pulled_keys=30,

@@ -148,6 +148,7 @@ def run_of(*, cold_keys: int, writes: int) -> TableRun:
             hottest_pull_s=np.empty(0),
             push_s=np.full(10, 0.004),
             seconds=seconds,
+            processor_s=0.25,
             samples=200,
             pushed_keys=500,
             pulled_keys=500,
@@ -190,6 +191,7 @@ def test_share_of_the_hottest_keys() -> None:
 def test_figures_have_their_units() -> None:
     figures = figures_of(run_of(cold_keys=1000, writes=1000))
     assert figures["server us/update"] == pytest.approx(500)
+    assert figures["worker us/update"] == pytest.approx(500)
     assert figures["pull p50 ms"] == pytest.approx(3)
     assert figures["push p99 ms"] == pytest.approx(4)
     assert figures["samples/s"] == pytest.approx(200)

@@ -52,7 +52,7 @@ def test_parts_are_counted(seed: int) -> None:
     def draw_places() -> np.ndarray:
         return np.flatnonzero(rng.random(NUM_PLACES) < rng.choice([0.02, 0.2]))
 
-    for _ in range(400):
+    for _ in range(500):
         match rng.integers(8):
             case 0 | 1:  # a call for some places
                 name, num_names = num_names, num_names + 1
@@ -81,12 +81,12 @@ def test_parts_are_counted(seed: int) -> None:
                 more = Counter(n for place in places.tolist() for n in oracle.places[place])
                 later.append((calls.share(places), more))
                 oracle.parts.update(more)
-                empty = [place for place in range(NUM_PLACES) if not oracle.places[place]]
-                full = [place for place in range(NUM_PLACES) if oracle.places[place]]
-                if empty and full:
-                    calls.move(np.array(full[:1]), np.array(empty[:1]))
-                    moved = oracle.places[full[0]]
-                    oracle.places[full[0]], oracle.places[empty[0]] = [], moved
+                count = int(rng.integers(1, 8))
+                old, new = np.split(rng.permutation(NUM_PLACES)[: 2 * count], 2)
+                calls.move(old, new)
+                for one, other in zip(old.tolist(), new.tolist(), strict=True):
+                    oracle.places[other] += oracle.places[one]
+                    oracle.places[one] = []
         assert ended == oracle.ended
     assert len(ended) > 50
     assert calls.num_open == num_names - len(ended)

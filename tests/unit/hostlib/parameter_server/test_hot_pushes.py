@@ -10,6 +10,7 @@ import pytest
 from hot_world import Call, World
 from hot_world_server import FLUSH_S, LANES, Floats
 from switchfold.hostlib.errors import ServerLostError
+from switchfold.hostlib.parameter_server.hot_worker.pushes import MOST_RENAMES
 from switchfold.hostlib.slots.wire import Operation
 
 GENERATION = 5
@@ -99,19 +100,17 @@ def test_a_lost_push_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
     world = hot_world(monkeypatch)
     calls = [worker.push([0], ones(world, 1)) for worker in world.workers]
     del world.packets[0]
-    world.settle()
-    world.loop.pass_by(3 * FLUSH_S)
-    world.settle()
-    assert all(call.is_done for call in calls)
+    world.run_until(calls)
     world.check_sums()
 
 
-def test_a_push_that_came_too_late_goes_by_tcp(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = hot_world(monkeypatch)
+def let_worker_1_be_in_time(world: World, round_: int) -> None:
+    """Decide a round of row 3 without the push of worker 0, which comes after that."""
     first, second = world.workers
-    late = first.push([0, 1], ones(world, 2))
-    held = world.packets.pop()
-    prompt = second.push([0, 1], ones(world, 2))
+    (held,) = world.packets
+    assert held[2]["header"]["round"] == round_
+    world.packets.clear()
+    prompt = second.push([0], ones(world, 1))
     world.settle()
     world.loop.pass_by(FLUSH_S)
     while world.packets:
@@ -122,10 +121,67 @@ def test_a_push_that_came_too_late_goes_by_tcp(monkeypatch: pytest.MonkeyPatch) 
     world.deliver()  # the switch replays the sum, which is no receipt
     world.deliver()
     first.take_frame()
+
+
+def test_a_push_that_came_too_late_is_pushed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = hot_world(monkeypatch)
+    first, second = world.workers
+    late = first.push([0, 1], ones(world, 2))
+    let_worker_1_be_in_time(world, 1)
     assert not late.is_done
-    assert [sorted(keys.tolist()) for keys, _, _ in first.changes] == [[0, 1]]
-    first.take_change()
+    assert not first.changes
+    ((_, sender, packet),) = world.packets
+    assert (sender, packet["header"]["round"]) == (0, 2)
+    other = second.push([0, 1], ones(world, 2))
+    world.settle()
     assert late.is_done
+    assert other.is_done
+    world.check_sums()
+
+
+def test_pushes_that_came_too_late_are_combined(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = hot_world(monkeypatch)
+    worker = world.workers[0]
+    calls = [worker.push([0], ones(world, 1, value)) for value in (1, 2, 4)]
+    world.packets.clear()
+    world.server._fence_all([3])
+    worker.take_frame()
+    assert not worker.changes
+    assert [int(packet["header"]["round"]) for *_, packet in world.packets] == [3]
+    assert world.packets[0][2]["values"][0] == 7
+    world.run_until(calls)
+    world.check_sums()
+
+
+def test_a_push_that_came_too_late_again_and_again_goes_by_tcp(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = hot_world(monkeypatch)
+    worker = world.workers[0]
+    late = worker.push([0, 1], ones(world, 2))
+    for round_ in range(1, MOST_RENAMES + 2):
+        assert not worker.changes
+        let_worker_1_be_in_time(world, round_)
+    assert [sorted(keys.tolist()) for keys, _, _ in worker.changes] == [[0, 1]]
+    assert not late.is_done
+    worker.take_change()
+    assert late.is_done
+    world.check_sums()
+
+
+def test_a_push_that_came_too_late_at_a_cold_row_goes_by_tcp(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = hot_world(monkeypatch)
+    worker = world.workers[0]
+    world.evict(3)
+    late = worker.push([0], ones(world, 1))
+    while world.packets:
+        world.deliver()
+    world.server._fence_all([3])
+    worker.take_frame()
+    assert [keys.tolist() for keys, _, _ in worker.changes] == [[0]]
+    world.run_until([late])
     world.check_sums()
 
 
@@ -235,8 +291,9 @@ def test_a_refused_round_shows_after_the_connection_broke(monkeypatch: pytest.Mo
     worker.cut()
     worker.take_frame()
     assert not call.is_done
-    worker.take_change()
-    assert call.is_done
+    assert not worker.changes
+    assert [int(packet["header"]["round"]) for *_, packet in world.packets] == [3]
+    world.run_until([call])
     world.check_sums()
 
 
@@ -294,6 +351,7 @@ def test_nothing_is_hot_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
         worker.take_frame()
     worker.take_change()
     assert call.is_done
+    world.packets.clear()
     worker.push([0], ones(world, 1))
     assert worker.changes
     assert not world.packets
