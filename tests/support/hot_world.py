@@ -32,11 +32,13 @@ from hot_world_server import (
     WorldServer,
     gradients_of,
 )
-from slot_reference import (
-    Destination,
+from reference_job import (
     ReferenceChild,
     ReferenceJob,
     ReferenceRow,
+)
+from slot_reference import (
+    Destination,
     ReferenceSwitch,
 )
 from switchfold.hostlib.errors import HostlibError
