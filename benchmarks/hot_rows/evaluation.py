@@ -47,9 +47,11 @@ SIZES: Final = (256, 1024, 4096, 20_000)
 BATCHES: Final = {
     TableWorkload.ZIPF_845: 1024,
     TableWorkload.ZIPF_1070: 1024,
+    TableWorkload.ZIPF_1500: 1024,
     TableWorkload.GLOSSES: 64,
 }
 """Samples of a mini-batch: one key each by Zipf's law, and about 25 of a definition."""
+STUDIED: Final = [TableWorkload.ZIPF_845, TableWorkload.ZIPF_1070, TableWorkload.GLOSSES]
 
 
 def measure(rig: TableRig, plan: TablePlan, offloads: Sequence[Offload], repeats: int) -> list[Any]:
@@ -226,7 +228,12 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--workers", type=int, nargs="+", default=[4, 8, 16])
     parser.add_argument("--servers", type=int, default=2)
     parser.add_argument(
-        "--workloads", type=TableWorkload, nargs="+", default=list(TableWorkload), metavar="NAME"
+        "--workloads",
+        type=TableWorkload,
+        nargs="+",
+        default=STUDIED,
+        metavar="NAME",
+        help=f"of {', '.join(TableWorkload)}; by default {', '.join(STUDIED)}",
     )
     parser.add_argument(
         "--offloads",

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from hot_drill import HotDrill, Victim, drill_testbed
-from switchfold.bmv2_topos import state
+from switchfold.bmv2_topos import single_switch, state
 
 pytestmark = [
     pytest.mark.root,
@@ -33,7 +33,7 @@ def test_every_push_counts_once_whatever_is_killed(
 ) -> None:
     monkeypatch.setattr(state, "records_directory", lambda: tmp_path / "records")
     rng = np.random.default_rng(NUM_KILLS)
-    testbed = drill_testbed(NUM_WORKERS + NUM_SERVERS, f"test-hot-{os.getpid()}")
+    testbed = drill_testbed(single_switch(NUM_WORKERS + NUM_SERVERS), f"test-hot-{os.getpid()}")
     drill = HotDrill(
         testbed, tmp_path, num_workers=NUM_WORKERS, num_servers=NUM_SERVERS, hot_keys=60
     )

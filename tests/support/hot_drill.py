@@ -20,8 +20,9 @@ from typing import Self
 import numpy as np
 
 from hot_drill_worker import STOP, VALUES, PushCounts
-from switchfold.bmv2_topos import Testbed, single_switch
+from switchfold.bmv2_topos import Testbed, Topology
 from switchfold.bmv2_topos.network.namespaces import namespace_path
+from switchfold.bmv2_topos.processes.daemons import Target
 from switchfold.controller.__main__ import run as run_command
 from time_bound import wait_until
 
@@ -193,11 +194,12 @@ class HotDrill:
         )
 
 
-def drill_testbed(num_hosts: int, name: str) -> Testbed:
+def drill_testbed(topology: Topology, name: str, target: Target = "softswitch") -> Testbed:
     """Return a testbed whose controller waits for switches that come back."""
     return Testbed(
-        single_switch(num_hosts),
+        topology,
         name=name,
+        target=target,
         variant="narrow",
         controller_options=("--no-route", "600", "--lease", "60"),
     )

@@ -34,6 +34,8 @@ class TableWorkload(enum.StrEnum):
     """Zipf's law with the skew of the study's recommendation (0.9 million keys)."""
     ZIPF_1070 = "zipf-1.070"
     """Zipf's law with the skew of the study's search engine (150 million keys)."""
+    ZIPF_1500 = "zipf-1.500"
+    """A steeper law, with which most workers push each hot key in the same round."""
     GLOSSES = "wordnet"
     """Words and pairs of words of WordNet's definitions."""
 

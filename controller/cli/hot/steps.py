@@ -27,7 +27,11 @@ NUM_HOTTEST: Final = 64
 _LEARNING_RATE: Final = 0.3
 _MOST: Final = 8
 """Whole numbers are from minus this to this."""
-_POPULARITIES: Final = {TableWorkload.ZIPF_845: RECOMMENDATION, TableWorkload.ZIPF_1070: SEARCH}
+_POPULARITIES: Final = {
+    TableWorkload.ZIPF_845: RECOMMENDATION,
+    TableWorkload.ZIPF_1070: SEARCH,
+    TableWorkload.ZIPF_1500: replace(SEARCH, exponent=1.5),
+}
 
 
 @dataclass(frozen=True, eq=False)
