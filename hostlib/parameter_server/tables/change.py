@@ -28,7 +28,7 @@ MAX_OPEN_REQUESTS: Final = 1 << 14
 """Most requests of a worker without a receipt: servers remember denials of so many numbers."""
 
 
-class Placement(NamedTuple):
+class ShardPlace(NamedTuple):
     """Which server of how many has the tables; the payload of a logged ENTER."""
 
     shard: int

@@ -37,7 +37,7 @@ from ..hot_server.changes import HotChange, HotFence, HotLayout
 from ..hot_server.rounds import RowsOfRounds
 from ..hot_server.state import HotState
 from ..storage import LogEvents, LogOptions, ServerStorage
-from .change import MAX_OPEN_REQUESTS, Placement, TableChange
+from .change import MAX_OPEN_REQUESTS, ShardPlace, TableChange
 from .change_queue import NOTHING, ChangeQueue, QueuedChange
 from .recovery import recover
 from .service_seams import HotListener, TableCaller
@@ -165,7 +165,7 @@ class TableService:
         PeerMismatchError for one that has another number of servers.
         """
         worker_id, incarnation = request.worker_id, request.incarnation
-        placement = Placement(self._shard, request.table) if request.table else None
+        placement = ShardPlace(self._shard, request.table) if request.table else None
         if placement is not None:
             self.state.check_placement(worker_id, placement)
         if incarnation in (*self.state.workers[worker_id].replaced, *self._replaced[worker_id]):

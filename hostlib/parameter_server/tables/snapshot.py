@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ...errors import HostlibError, StorageDamagedError
 from ..storage import ServerStorage
-from .change import Placement
+from .change import ShardPlace
 from .definition import TableDefinition
 from .state import KEY_BYTES, DefinedTable, Push, SetRate, TableState, WorkerProgress
 
@@ -92,7 +92,7 @@ def capture(state: TableState) -> list[Chunk]:
     return chunks
 
 
-def placement_chunk(placement: Placement, num_workers: int) -> Chunk:
+def placement_chunk(placement: ShardPlace, num_workers: int) -> Chunk:
     """Return the first chunk, which says whose snapshot it is."""
     return PLACEMENT, json.dumps([*placement, num_workers]).encode()
 
@@ -129,10 +129,10 @@ def table_of_rows(chunk: tuple[str, memoryview]) -> int | None:
     return int(numbers[0]) if kind == _ROWS else None
 
 
-def placement_of(payload: memoryview) -> tuple[Placement, int]:
+def placement_of(payload: memoryview) -> tuple[ShardPlace, int]:
     """Return what the first chunk says, and the number of workers. Raises ValueError."""
     shard, num_servers, num_workers = (int(number) for number in json.loads(bytes(payload)))
-    return Placement(shard, num_servers), num_workers
+    return ShardPlace(shard, num_servers), num_workers
 
 
 def row_chunks(tables: Iterable[tuple[int, DefinedTable]]) -> Iterator[Chunk]:

@@ -32,7 +32,7 @@ from ..hot_server.changes import HotChange, HotLayout
 from ..hot_server.rounds import count_workers
 from ..hot_server.state import DecidedRounds, HotState
 from ..rows import PulledRows, RowTable
-from .change import MAX_OPEN_REQUESTS, Placement, TableChange, unpack_rate
+from .change import MAX_OPEN_REQUESTS, ShardPlace, TableChange, unpack_rate
 from .definition import TableDefinition
 
 KEY_BYTES: Final = 8
@@ -155,7 +155,7 @@ class TableState:
     def __init__(self, num_workers: int) -> None:
         self.workers = [WorkerProgress() for _ in range(num_workers)]
         self.tables: dict[int, DefinedTable] = {}
-        self.placement: Placement | None = None
+        self.placement: ShardPlace | None = None
         """None until a worker has said how many servers there are."""
         self.hot = HotState(num_workers)
         self.counters: Counter[str] = Counter()
@@ -257,7 +257,7 @@ class TableState:
         self.counters["refused_sums"] += 1
         _logger.error("a sum of hot rows has no effect: %s", error)
 
-    def check_placement(self, worker_id: int, placement: Placement) -> None:
+    def check_placement(self, worker_id: int, placement: ShardPlace) -> None:
         """Raise PeerMismatchError if a worker spreads keys over another number of servers."""
         if self.placement not in (None, placement):
             raise PeerMismatchError(
@@ -301,7 +301,7 @@ class TableState:
 
     def _enter(self, request: TableChange, payload: memoryview) -> DecidedRounds | None:
         if payload:
-            placement = Placement.unpack(payload)
+            placement = ShardPlace.unpack(payload)
             self.check_placement(request.worker_id, placement)
             self.placement = placement
         worker = self.workers[request.worker_id]

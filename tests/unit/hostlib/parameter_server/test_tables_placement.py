@@ -19,7 +19,7 @@ from switchfold.hostlib.errors import (
 from switchfold.hostlib.parameter_server import ParameterServer, ServerOptions
 from switchfold.hostlib.parameter_server.storage import LogOptions
 from switchfold.hostlib.parameter_server.tables import TableDefinition
-from switchfold.hostlib.parameter_server.tables.change import Placement, TableChange
+from switchfold.hostlib.parameter_server.tables.change import ShardPlace, TableChange
 from switchfold.hostlib.parameter_server.tables.snapshot import capture, restore
 from switchfold.hostlib.parameter_server.tables.state import TableState
 from switchfold.hostlib.peers.frames import FrameKind
@@ -33,7 +33,7 @@ ONE = np.ones((1, 1), np.float32)
 
 def enter(worker_id: int, shard: int, num_servers: int) -> tuple[TableChange, memoryview]:
     request = TableChange(FrameKind.ENTER, worker_id, 100 + worker_id, 0)
-    return request, memoryview(Placement(shard, num_servers).pack())
+    return request, memoryview(ShardPlace(shard, num_servers).pack())
 
 
 def test_a_server_refuses_the_log_of_another_one(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_snapshot_says_whose_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(ForeignLogError, match="that of server 3 of 5, but this is server 0"):
         ServiceBench(monkeypatch, tmp_path, 1)
     with ServiceBench(monkeypatch, tmp_path, 1, shard=3) as bench:
-        assert bench.service.state.placement == Placement(3, 5)
+        assert bench.service.state.placement == ShardPlace(3, 5)
 
 
 def test_a_worker_with_other_servers_is_refused() -> None:
@@ -84,7 +84,7 @@ def test_of_two_that_enter_at_once_the_first_one_counts() -> None:
         state.apply(*enter(1, 1, 4))
     assert state.workers[1].incarnation == 0
     restore(restored, capture(state))
-    assert restored.placement == Placement(1, 3)
+    assert restored.placement == ShardPlace(1, 3)
 
 
 def test_a_placement_of_other_bytes_is_damage() -> None:
