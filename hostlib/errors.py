@@ -58,7 +58,10 @@ HostlibError
 |  |- LogClosedError
 |  |- LogBrokenError: the disk failed, and what it holds is unknown until the log is opened again
 |  |- DiskFullError: nothing of what did not fit was kept
-|  `- StorageDamagedError: names file and offset
+|  |- StorageDamagedError: names file and offset
+|  |- ForeignLogError: the log of another server
+|  |- UnfinishedReshardError: a directory into which `switchfold ps reshard` was writing
+|  `- ReshardError: directories whose tables cannot be moved together
 |- HotRowError (also ValueError): a sketch or a lane layout that is damaged, or keys that do not fit
 |- TraceError: a file of a timeline cannot be written or read
 |- LatencyLogError: a latency log that cannot be written, or pyarrow is missing
@@ -351,6 +354,18 @@ class StorageDamagedError(StorageError):
         super().__init__(message)
         self.path = path
         self.offset = offset
+
+
+class ForeignLogError(StorageError):
+    """The directory holds the log of another server."""
+
+
+class UnfinishedReshardError(StorageError):
+    """Tables are being moved into the directory, or the process that did it has ended midway."""
+
+
+class ReshardError(StorageError):
+    """Tables cannot be moved: directories do not belong together, or have no place for them."""
 
 
 class HotRowError(HostlibError, ValueError):

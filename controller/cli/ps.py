@@ -7,6 +7,7 @@ from __future__ import annotations
 import click
 
 from ...hostlib.parameter_server.command import run as run_server
+from ...hostlib.parameter_server.resharding.command import run as run_reshard
 
 
 @click.group()
@@ -19,3 +20,12 @@ def ps() -> None:
 def run(arguments: tuple[str, ...]) -> int:
     """Run one shard until SIGINT or SIGTERM. `switchfold ps run --help` lists the options."""
     return run_server(arguments, program="switchfold ps run")
+
+
+@ps.command(
+    name="reshard", context_settings={"ignore_unknown_options": True, "help_option_names": []}
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def reshard(arguments: tuple[str, ...]) -> int:
+    """Move tables to another number of servers: `--from DIRECTORY ... --to DIRECTORY ...`."""
+    return run_reshard(arguments, program="switchfold ps reshard")

@@ -12,6 +12,7 @@ from .hot_server.options import HotRowOptions
 from .layout import PAIR_BYTES
 from .rules import RuleKind
 
+MOST_SERVERS = 1 << 16
 GENERATION = 1
 """Generation in greetings to parameter servers, which have no views."""
 
@@ -50,7 +51,7 @@ class ServerOptions:
     def __post_init__(self) -> None:
         if not 1 <= self.num_workers <= 1 << 15:
             raise ConfigurationError(f"{self.num_workers} workers; give 1 to {1 << 15}")
-        if not 0 <= self.shard < 1 << 16:
+        if not 0 <= self.shard < MOST_SERVERS:
             raise ConfigurationError(f"shard {self.shard}; give its position from 0")
         if not (self.timeout_s > 0 and self.grace_s >= 0):
             raise ConfigurationError(

@@ -91,7 +91,11 @@ class ParameterServer:
                     self.loop, options.latency_log, shard=options.shard, job=job
                 )
             self.tables = TableService(
-                self.loop, options.num_workers, directory=options.log, timeout_s=options.timeout_s
+                self.loop,
+                options.num_workers,
+                shard=options.shard,
+                directory=options.log,
+                timeout_s=options.timeout_s,
             )
             try:
                 self._start_hot_rows(row_link)

@@ -31,6 +31,7 @@ from ...native.row_library import (
     RowStatus,
     RowTableOptionsStruct,
 )
+from .chunks import StoredRows
 from .initialisers import Initialiser, Zeros
 from .optimisers import GradientSum, Optimiser, Values, check_array
 
@@ -39,10 +40,8 @@ Versions = NDArray[np.uint64]
 """Of the tables of each server, in the order of the servers; 0: unknown."""
 CHUNK_ROWS: Final = 4096
 """Rows of a chunk unless the caller says otherwise."""
+_CHUNK_BYTES: Final = 1 << 24
 _LSN_END: Final = 1 << 64
-_CHUNK_HEADER_BYTES: Final = 40
-"""Of `row_chunk_header_t`; rows are `row_t`: key, lsn, number of updates, and more."""
-_NUM_ROWS_AT: Final = 16
 
 
 _NO_VERSIONS: Final = np.empty(0, np.uint64)
@@ -219,17 +218,22 @@ class RowTable:
         end = cursor + found
         return RowChunk(data, end if end < len(self) else None)
 
+    @property
+    def rows_at_once(self) -> int:
+        """How many rows are best in a chunk: CHUNK_ROWS, or fewer if these are more than 16 MiB."""
+        row_bytes = library.row_chunk_bytes(self._handle, 1) - library.row_chunk_bytes(
+            self._handle, 0
+        )
+        return max(1, min(CHUNK_ROWS, _CHUNK_BYTES // row_bytes))
+
     def updates(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint32]]]:
         """Yield keys and their numbers of updates, for all rows; as `export` does."""
         cursor: int | None = 0
         while cursor is not None:
-            data, cursor = self.export(cursor)
-            num_rows = int(data[_NUM_ROWS_AT : _NUM_ROWS_AT + 4].view(np.uint32)[0])
-            if num_rows:
-                rows = data[_CHUNK_HEADER_BYTES:].reshape(num_rows, -1)
-                keys = np.ascontiguousarray(rows[:, :8]).view(np.int64).reshape(-1)
-                updates = np.ascontiguousarray(rows[:, 16:20]).view(np.uint32).reshape(-1)
-                yield keys, updates
+            data, cursor = self.export(cursor, self.rows_at_once)
+            rows = StoredRows(data)
+            if rows.count:
+                yield rows.keys, rows.updates
 
     def import_rows(self, data: NDArray[np.uint8] | bytes | memoryview) -> None:
         """Take the rows of a chunk, in place of rows with the same keys.

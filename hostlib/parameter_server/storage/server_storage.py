@@ -13,6 +13,7 @@ from typing import Self, final
 from ...errors import StorageDamagedError, StorageError
 from .disk import BytesLike, make_directory
 from .log import LogEvents, LogOptions, WriteAheadLog
+from .new_storage import check_finished
 from .snapshot import KEPT_SNAPSHOTS, SnapshotStore
 
 _logger = logging.getLogger(__name__)
@@ -30,12 +31,14 @@ class ServerStorage:
     What has no lsn of its own, such as which pushes were applied, is in chunks that are made at the
     lsn at which the snapshot begins.
 
-    Raises LogLockedError, StorageDamagedError, DiskFullError and StorageError.
+    Raises LogLockedError, StorageDamagedError, DiskFullError, UnfinishedReshardError and
+    StorageError.
     """
 
     def __init__(
         self, directory: Path, events: LogEvents, options: LogOptions | None = None
     ) -> None:
+        check_finished(directory)
         try:
             make_directory(directory)
         except OSError as error:

@@ -31,12 +31,13 @@ import logging
 import os
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Final, NamedTuple, final
+from types import TracebackType
+from typing import Final, NamedTuple, Self, final
 from uuid import UUID
 
 from ...errors import DiskFullError, StorageDamagedError, StorageError
@@ -94,6 +95,85 @@ class StoredSnapshot:
             raise StorageError(f"cannot read {self.path}: {error}; check the disk") from error
 
 
+@contextmanager
+def _disk_errors(path: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        if is_disk_full(error):
+            raise DiskFullError(
+                f"{path}: {error.strerror}; the snapshots before it are kept. Free space"
+            ) from error
+        raise StorageError(f"cannot write {path}: {error}; check the disk") from error
+
+
+@final
+class SnapshotWriter:
+    """A snapshot under way; without `finish`, nothing of it stays. As a context, it ends itself.
+
+    Raises DiskFullError and StorageError.
+    """
+
+    def __init__(self, path: Path, identity: UUID, lsn: int, calls: DiskCalls) -> None:
+        self._path, self._calls = path, calls
+        self._unfinished = path.with_suffix(_UNFINISHED)
+        self._count = 0
+        with _disk_errors(path):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            self._fd: int | None = os.open(self._unfinished, flags, 0o644)
+        head = _HEADER.pack(_MAGIC, FORMAT_VERSION, identity.bytes, lsn)
+        self._seed = zlib.crc32(head)
+        try:
+            self._write(head, _CRC.pack(self._seed))
+        except BaseException:
+            self.close()
+            raise
+
+    def add(self, name: str, data: BytesLike) -> None:
+        """Write a chunk."""
+        encoded = name.encode("utf-8")
+        payload = memoryview(data).cast("B") if memoryview(data).nbytes else memoryview(b"")
+        crc = zlib.crc32(payload, zlib.crc32(encoded, self._seed))
+        head = _CHUNK.pack(_CHUNK_MARKER, self._count, len(payload), len(encoded), crc)
+        self._write(head, _CRC.pack(zlib.crc32(head, self._seed)), encoded, payload)
+        self._count += 1
+
+    def finish(self, last_lsn: int) -> None:
+        """Make it durable; it holds no record behind an lsn."""
+        end = _END.pack(_END_MARKER, self._count, last_lsn, 0)
+        self._write(end, _CRC.pack(zlib.crc32(end, self._seed)))
+        assert self._fd is not None
+        with _disk_errors(self._path):
+            self._calls.fdatasync(self._fd)
+            os.close(self._fd)
+            self._fd = None
+            self._unfinished.rename(self._path)
+            sync_directory(self._path.parent)
+
+    def close(self) -> None:
+        """Leave nothing behind, unless it is finished."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+        self._unfinished.unlink(missing_ok=True)
+
+    def _write(self, *parts: bytes | memoryview) -> None:
+        assert self._fd is not None
+        with _disk_errors(self._path):
+            write_all(self._calls, self._fd, parts)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
 @final
 class SnapshotStore:
     """The snapshots in a directory, which is created if its parent exists.
@@ -130,44 +210,16 @@ class SnapshotStore:
         Each chunk is written before the next one is asked for. Raises DiskFullError, StorageError,
         and what `chunks` raises; then the stored snapshots are as they were.
         """
-        path = self._path(lsn)
-        unfinished = path.with_suffix(_UNFINISHED)
-        try:
-            fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-            try:
-                self._write_file(fd, lsn, chunks)
-                self._calls.fdatasync(fd)
-            finally:
-                os.close(fd)
-            unfinished.rename(path)
-            sync_directory(self.directory)
-            self._remove_old()
-        except OSError as error:
-            unfinished.unlink(missing_ok=True)
-            if is_disk_full(error):
-                raise DiskFullError(
-                    f"{path}: {error.strerror}; the snapshots before it are kept. Free space"
-                ) from error
-            raise StorageError(f"cannot write {path}: {error}; check the disk") from error
-        except BaseException:
-            unfinished.unlink(missing_ok=True)
-            raise
+        with self.begin(lsn) as writer:
+            for name, data in chunks:
+                writer.add(name, data)
+            writer.finish(self._durable_lsn())
+            with _disk_errors(self._path(lsn)):
+                self._remove_old()
 
-    def _write_file(self, fd: int, lsn: int, chunks: Iterable[tuple[str, BytesLike]]) -> None:
-        head = _HEADER.pack(_MAGIC, FORMAT_VERSION, self._identity.bytes, lsn)
-        seed = zlib.crc32(head)
-        write_all(self._calls, fd, [head, _CRC.pack(seed)])
-        count = 0
-        for name, data in chunks:
-            encoded = name.encode("utf-8")
-            payload = memoryview(data).cast("B") if memoryview(data).nbytes else memoryview(b"")
-            crc = zlib.crc32(payload, zlib.crc32(encoded, seed))
-            head = _CHUNK.pack(_CHUNK_MARKER, count, len(payload), len(encoded), crc)
-            head += _CRC.pack(zlib.crc32(head, seed))
-            write_all(self._calls, fd, [head, encoded, payload])
-            count += 1
-        end = _END.pack(_END_MARKER, count, self._durable_lsn(), 0)
-        write_all(self._calls, fd, [end, _CRC.pack(zlib.crc32(end, seed))])
+    def begin(self, lsn: int) -> SnapshotWriter:
+        """Begin a snapshot that others add chunks to; raises as `write` does."""
+        return SnapshotWriter(self._path(lsn), self._identity, lsn, self._calls)
 
     def newest(self) -> StoredSnapshot | None:
         """Return the newest snapshot that is whole, None if there is none.

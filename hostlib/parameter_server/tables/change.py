@@ -22,13 +22,36 @@ CHANGES = frozenset(
         FrameKind.ADVANCE,
     )
 )
+_PLACEMENT: Final = struct.Struct("<II")
 _RATE: Final = struct.Struct("=d")
 MAX_OPEN_REQUESTS: Final = 1 << 14
 """Most requests of a worker without a receipt: servers remember denials of so many numbers."""
 
 
+class ShardPlace(NamedTuple):
+    """Which server of how many has the tables; the payload of a logged ENTER."""
+
+    shard: int
+    num_servers: int
+
+    def pack(self) -> bytes:
+        """Return the payload."""
+        return _PLACEMENT.pack(*self)
+
+    @classmethod
+    def unpack(cls, payload: memoryview) -> Self:
+        """Return what `pack` packed. Raises StorageDamagedError."""
+        if len(payload) != _PLACEMENT.size:
+            raise StorageDamagedError(f"an ENTER with {len(payload)} bytes in the log of a server")
+        return cls(*_PLACEMENT.unpack(payload))
+
+    def __str__(self) -> str:
+        """Return what people call it."""
+        return f"server {self.shard} of {self.num_servers}"
+
+
 class TableChange(NamedTuple):
-    """A change of the tables; its payload is that of the worker's frame."""
+    """A change of the tables; its payload is that of the worker's frame, but for ENTER."""
 
     kind: FrameKind
     """One of CHANGES."""
@@ -38,6 +61,7 @@ class TableChange(NamedTuple):
     number: int
     """In the worker's process, from 1; 0 of ENTER."""
     table: int = 0
+    """Its number; of ENTER, the worker's number of servers, 0 if it did not say."""
     num_keys: int = 0
     """Of PUSH; of ENTER, the server's number of workers."""
 

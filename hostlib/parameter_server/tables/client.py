@@ -88,6 +88,8 @@ class TableClient:
             )
             for shard, address in enumerate(servers)
         ]
+        for session in self._sessions:
+            session.num_servers = len(servers)
         try:
             self._enter()
         except BaseException:

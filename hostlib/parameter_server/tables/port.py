@@ -9,7 +9,14 @@ from typing import Final, final
 
 import numpy as np
 
-from ...errors import HostlibError, HotRowError, PeerError, PeerProtocolError, PeerRefusedError
+from ...errors import (
+    HostlibError,
+    HotRowError,
+    PeerError,
+    PeerMismatchError,
+    PeerProtocolError,
+    PeerRefusedError,
+)
 from ...hot_rows import FrequencySketch, KeyBatches
 from ...latency import ServedRequests, ServerLog
 from ...peers.connection import Connection
@@ -114,7 +121,7 @@ class TablePort:
             enter = EnterFrame.unpack(frame)
             self._served = ServedRequests(self._loop) if enter.is_measured else None
             self._wants_hot = enter.wants_hot
-            self._enter(enter.incarnation)
+            self._enter(enter.incarnation, enter.num_servers)
             return
         if not self._incarnation:
             raise PeerProtocolError(f"{frame.kind.name} frame before ENTER")
@@ -171,14 +178,14 @@ class TablePort:
         if self._hot is not None:
             self._hot.leave(self._worker_id, self)
 
-    def _enter(self, incarnation: int) -> None:
+    def _enter(self, incarnation: int, num_servers: int) -> None:
         if not incarnation or self._incarnation not in (0, incarnation):
             raise PeerProtocolError(f"incarnation {incarnation} after {self._incarnation}")
         self._incarnation = incarnation
-        request = TableChange(FrameKind.ENTER, self._worker_id, incarnation, 0)
+        request = TableChange(FrameKind.ENTER, self._worker_id, incarnation, 0, num_servers)
         try:
             self._service.enter(self, request)
-        except PeerRefusedError as error:
+        except (PeerRefusedError, PeerMismatchError) as error:
             self.refuse(error)
 
     def _pull(self, asked: TableFrame, payload: memoryview) -> None:

@@ -28,20 +28,20 @@ from ...errors import (
     PeerClosedError,
     PeerProtocolError,
     PeerRefusedError,
-    RowMemoryError,
     ServerRestartedError,
     StorageError,
 )
 from ...peers.event_loop import EventLoop
 from ...peers.frames import MAX_BATCH_BYTES, FrameKind
-from ..hot_server.changes import HotChange, HotFence, HotLayout, is_hot, unpack
+from ..hot_server.changes import HotChange, HotFence, HotLayout
 from ..hot_server.rounds import RowsOfRounds
 from ..hot_server.state import HotState
-from ..storage import LogEvents, LogOptions, ServerStorage, WriteAheadLog
-from .change import MAX_OPEN_REQUESTS, TableChange
-from .change_queue import ChangeQueue, QueuedChange
+from ..storage import LogEvents, LogOptions, ServerStorage
+from .change import MAX_OPEN_REQUESTS, ShardPlace, TableChange
+from .change_queue import NOTHING, ChangeQueue, QueuedChange
+from .recovery import recover
 from .service_seams import HotListener, TableCaller
-from .snapshot import Snapshots, restore
+from .snapshot import Snapshots
 from .state import KEPT_INCARNATIONS, DefinedTable, TableState
 
 SNAPSHOT_BYTES = 1 << 30
@@ -88,14 +88,16 @@ class TableService:
     """Runs in the loop's thread, except for the constructor and `close`.
 
     With a `directory`, the log is there, and what it holds is applied before the constructor
-    returns. Raises StorageError and what `WriteAheadLog` raises.
+    returns. Raises StorageError, ForeignLogError if it is the log of another shard than `shard`,
+    and what `WriteAheadLog` raises.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the options of a server
         self,
         loop: EventLoop,
         num_workers: int,
         *,
+        shard: int = 0,
         directory: Path | None = None,
         log_options: LogOptions | None = None,
         snapshot_bytes: int = SNAPSHOT_BYTES,
@@ -109,6 +111,7 @@ class TableService:
 
         Workers know it as the version of the tables.
         """
+        self._shard = shard
         self._loop = loop
         self._timeout_s = timeout_s
         self._clients: dict[int, TableCaller] = {}
@@ -166,9 +169,13 @@ class TableService:
     def enter(self, client: TableCaller, request: TableChange) -> None:
         """Answer a worker through this client from now on; the request is its ENTER.
 
-        The newest process of a worker wins. Raises PeerRefusedError for one that it replaced.
+        The newest process of a worker wins. Raises PeerRefusedError for one that it replaced, and
+        PeerMismatchError for one that has another number of servers.
         """
         worker_id, incarnation = request.worker_id, request.incarnation
+        placement = ShardPlace(self._shard, request.table) if request.table else None
+        if placement is not None:
+            self.state.check_placement(worker_id, placement)
         if incarnation in (*self.state.workers[worker_id].replaced, *self._replaced[worker_id]):
             raise _is_replaced(worker_id)
         current = self._incarnations[worker_id]
@@ -191,9 +198,9 @@ class TableService:
         self._denials[worker_id].clear()
         # What its older process has in open rounds must not count as the new one's.
         claimed = self.state.hot.claim_all()
-        self._take(
-            QueuedChange(request._replace(num_keys=len(self.state.workers)), claimed=claimed)
-        )
+        request = request._replace(num_keys=len(self.state.workers))
+        payload = NOTHING if placement is None else memoryview(placement.pack())
+        self._take(QueuedChange(request, payload, claimed))
 
     def detach(self, worker_id: int, client: TableCaller) -> None:
         """Learn that a connection is gone; its pulls are forgotten, as the worker asks again."""
@@ -304,30 +311,8 @@ class TableService:
             return  # the server is closed: nobody waits for it
 
     def _recover(self, storage: ServerStorage) -> None:
-        state, started_s = self.state, time.monotonic()
-        if storage.snapshot is not None:
-            restore(state, storage.snapshot.chunks())
-        num_records, self.num_applied = 0, storage.log.durable_lsn
-        reasons: list[dict[int, HostlibError]] = [{} for _ in state.workers]
-        for lsn, record in storage.records():
-            num_records += 1
-            if is_hot(record):
-                state.apply_hot(unpack(record), lsn=lsn, is_replay=True)
-                continue
-            request, payload = TableChange.unpack(record)
-            if request.worker_id >= len(state.workers):
-                raise self._wrong_number(storage.log, f"requests of worker {request.worker_id}")
-            if request.kind is FrameKind.ENTER:
-                if request.num_keys != len(state.workers):
-                    raise self._wrong_number(storage.log, f"{request.num_keys} workers")
-                reasons[request.worker_id].clear()
-            try:
-                state.apply(request, payload, lsn=lsn, is_replay=True)
-            except RowMemoryError:
-                raise  # it had an effect before
-            except HostlibError as error:
-                _logger.info("record %d was denied before, too: %s", lsn, error)
-                reasons[request.worker_id][request.number] = error
+        state, self.num_applied = self.state, storage.log.durable_lsn
+        reasons = recover(state, storage, self._shard)
         for worker_id, worker in enumerate(state.workers):
             self._accepted[worker_id] = worker.number
             self._incarnations[worker_id] = worker.incarnation
@@ -335,13 +320,6 @@ class TableService:
                 (number, reasons[worker_id].get(number) or _was_denied(number))
                 for number in worker.denied
             )
-        _logger.info("applied %d records in %.1f s", num_records, time.monotonic() - started_s)
-
-    def _wrong_number(self, log: WriteAheadLog, what: str) -> StorageError:
-        return StorageError(
-            f"the log in {log.directory} has {what}; start the server with the number of workers"
-            f" that it had, not {len(self.state.workers)}"
-        )
 
     def _on_durable(self, lsn: int) -> None:
         self._queue.on_durable(lsn)

@@ -98,6 +98,8 @@ class ShardSession:
         """The worker's clock at the server, once this has taken what is open."""
         self.version = 0
         """The last one of the server's tables that the worker has heard of."""
+        self.num_servers = 0
+        """How many the worker has; the server learns it, and refuses workers that have others."""
         self.num_ahead = 0
         """So many iterations the worker's process before has ended here, but not at all servers.
 
@@ -258,7 +260,8 @@ class ShardSession:
         """Say who this is."""
         self._has_entered = False
         self._heard_s = time.monotonic()
-        link.send(EnterFrame(self._incarnation, self._meter is not None, self.hot is not None))
+        wants = self._meter is not None, self.hot is not None
+        link.send(EnterFrame(self._incarnation, *wants, self.num_servers))
 
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
         """Dial again if something is open; the next request does it otherwise."""

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of a server as named chunks, for a snapshot.
 
-`workers`, and one `table` for each table, are JSON. `waiting ...` are the pushes to synchronous
-tables that wait for the end of their iteration, and `hot ...` the hot rows. All these are taken at
-one moment.
+`placement`, `workers`, and one `table` for each table, are JSON. `waiting ...` are the pushes to
+synchronous tables that wait for the end of their iteration, and `hot ...` the hot rows. All these
+are taken at one moment.
 `rows ...` are made later, one by one, while records are applied: each row has the lsn of its last
 push, so a replay leaves that out.
 """
@@ -21,12 +21,15 @@ from itertools import chain
 from typing import Any, Final, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import HostlibError, StorageDamagedError
 from ..storage import ServerStorage
+from .change import ShardPlace
 from .definition import TableDefinition
 from .state import KEY_BYTES, DefinedTable, Push, SetRate, TableState, WorkerProgress
 
+PLACEMENT: Final = "placement"
 _WORKERS: Final = "workers"
 _TABLE: Final = "table"
 _WAITING: Final = "waiting"
@@ -77,24 +80,59 @@ class Snapshots:
 
 def capture(state: TableState) -> list[Chunk]:
     """Return the chunks that are to be taken at one moment, in the thread that applies changes."""
-    workers = [asdict(worker) for worker in state.workers]
-    chunks: list[Chunk] = [(_WORKERS, json.dumps(workers).encode())]
+    chunks: list[Chunk] = []
+    if state.placement is not None:
+        chunks.append(placement_chunk(state.placement, len(state.workers)))
+    chunks.append(workers_chunk(state.workers))
     for number, table in state.tables.items():
-        described = {
-            "definition": table.definition.pack().decode(),
-            "rate": table.rows.optimiser.rate,
-            "rates": [(clock, *rate) for clock, rates in table.rates.items() for rate in rates],
-        }
-        chunks.append((_TABLE, json.dumps(described).encode()))
+        chunks.append(table_chunk(table))
         for clock, pushes in table.waiting.items():
-            for push in pushes:
-                name = (
-                    f"{_WAITING} {number} {clock} {push.worker_id} {push.number} {push.keys.size}"
-                )
-                payload = push.keys.tobytes() + push.gradients.tobytes()
-                chunks.append((name, payload))
+            chunks += (waiting_chunk(number, clock, push) for push in pushes)
     chunks += [(f"{_HOT} {name}", packed) for name, packed in state.hot.pack()]
     return chunks
+
+
+def placement_chunk(placement: ShardPlace, num_workers: int) -> Chunk:
+    """Return the first chunk, which says whose snapshot it is."""
+    return PLACEMENT, json.dumps([*placement, num_workers]).encode()
+
+
+def workers_chunk(workers: Iterable[WorkerProgress]) -> Chunk:
+    """Return the chunk of the workers."""
+    return _WORKERS, json.dumps([asdict(worker) for worker in workers]).encode()
+
+
+def table_chunk(table: DefinedTable) -> Chunk:
+    """Return the chunk of a table, which comes before its pushes and rows."""
+    described = {
+        "definition": table.definition.pack().decode(),
+        "rate": table.rows.optimiser.rate,
+        "rates": [(clock, *rate) for clock, rates in table.rates.items() for rate in rates],
+    }
+    return _TABLE, json.dumps(described).encode()
+
+
+def waiting_chunk(table: int, clock: int, push: Push) -> Chunk:
+    """Return the chunk of a push that waits for the end of an iteration."""
+    name = f"{_WAITING} {table} {clock} {push.worker_id} {push.number} {push.keys.size}"
+    return name, push.keys.tobytes() + push.gradients.tobytes()
+
+
+def rows_chunk(table: int, rows: NDArray[np.uint8]) -> Chunk:
+    """Return the chunk of some rows, as RowTable exports them."""
+    return f"{_ROWS} {table}", rows.data
+
+
+def table_of_rows(chunk: tuple[str, memoryview]) -> int | None:
+    """Return the table of a chunk of rows; None: it is another chunk."""
+    kind, *numbers = chunk[0].split(" ")
+    return int(numbers[0]) if kind == _ROWS else None
+
+
+def placement_of(payload: memoryview) -> tuple[ShardPlace, int]:
+    """Return what the first chunk says, and the number of workers. Raises ValueError."""
+    shard, num_servers, num_workers = (int(number) for number in json.loads(bytes(payload)))
+    return ShardPlace(shard, num_servers), num_workers
 
 
 def row_chunks(tables: Iterable[tuple[int, DefinedTable]]) -> Iterator[Chunk]:
@@ -102,8 +140,8 @@ def row_chunks(tables: Iterable[tuple[int, DefinedTable]]) -> Iterator[Chunk]:
     for number, table in tables:
         cursor: int | None = 0
         while cursor is not None:
-            chunk = table.rows.export(cursor)
-            yield f"{_ROWS} {number}", chunk.data.data
+            chunk = table.rows.export(cursor, table.rows.rows_at_once)
+            yield rows_chunk(number, chunk.data)
             cursor = chunk.next_cursor
 
 
@@ -112,7 +150,9 @@ def restore(state: TableState, chunks: Iterable[Chunk]) -> None:
     try:
         for name, payload in chunks:
             kind, *numbers = name.split(" ")
-            if kind == _WORKERS:
+            if kind == PLACEMENT:
+                state.placement, _ = placement_of(memoryview(payload))
+            elif kind == _WORKERS:
                 _restore_workers(state, json.loads(bytes(payload)))
             elif kind == _TABLE:
                 _restore_table(state, json.loads(bytes(payload)))

@@ -32,7 +32,7 @@ from ..hot_server.changes import HotChange, HotLayout
 from ..hot_server.rounds import count_workers
 from ..hot_server.state import DecidedRounds, HotState
 from ..rows import PulledRows, RowTable
-from .change import MAX_OPEN_REQUESTS, TableChange, unpack_rate
+from .change import MAX_OPEN_REQUESTS, ShardPlace, TableChange, unpack_rate
 from .definition import TableDefinition
 
 KEY_BYTES: Final = 8
@@ -155,6 +155,8 @@ class TableState:
     def __init__(self, num_workers: int) -> None:
         self.workers = [WorkerProgress() for _ in range(num_workers)]
         self.tables: dict[int, DefinedTable] = {}
+        self.placement: ShardPlace | None = None
+        """None until a worker has said how many servers there are."""
         self.hot = HotState(num_workers)
         self.counters: Counter[str] = Counter()
 
@@ -194,7 +196,7 @@ class TableState:
         """
         worker = self.workers[request.worker_id]
         if request.kind is FrameKind.ENTER:
-            return self._enter(request)
+            return self._enter(request, payload)
         if request.incarnation != worker.incarnation or request.number <= worker.number:
             return None  # of a process that was replaced meanwhile
         _count(worker, request.number)
@@ -255,6 +257,15 @@ class TableState:
         self.counters["refused_sums"] += 1
         _logger.error("a sum of hot rows has no effect: %s", error)
 
+    def check_placement(self, worker_id: int, placement: ShardPlace) -> None:
+        """Raise PeerMismatchError if a worker spreads keys over another number of servers."""
+        if self.placement not in (None, placement):
+            raise PeerMismatchError(
+                f"worker {worker_id} has {placement.num_servers} servers, but this is"
+                f" {self.placement}: give all workers the same list. `switchfold ps reshard` moves"
+                " tables to another number of servers"
+            )
+
     def may_pull(self, clock: int, number: int) -> bool:
         """Return whether all workers are as far as a table's staleness asks for at a clock."""
         staleness = self.tables[number].definition.staleness
@@ -288,7 +299,11 @@ class TableState:
             for keys, updates in table.rows.updates():
                 yield number, keys, updates
 
-    def _enter(self, request: TableChange) -> DecidedRounds | None:
+    def _enter(self, request: TableChange, payload: memoryview) -> DecidedRounds | None:
+        if payload:
+            placement = ShardPlace.unpack(payload)
+            self.check_placement(request.worker_id, placement)
+            self.placement = placement
         worker = self.workers[request.worker_id]
         if request.incarnation == worker.incarnation:
             return None

@@ -57,17 +57,22 @@ class EnterFrame(NamedTuple):
     """Whether the worker wants the server's times with the answers."""
     wants_hot: bool = False
     """Whether the worker wants HOT_ROWS and DECISIONS."""
+    num_servers: int = 0
+    """Over how many servers the worker spreads keys."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
         flags = _IS_MEASURED * self.is_measured | _WANTS_HOT * self.wants_hot
-        return pack_header(FrameKind.ENTER, sequence=self.incarnation, flags=flags)
+        return pack_header(
+            FrameKind.ENTER, sequence=self.incarnation, flags=flags, total=self.num_servers
+        )
 
     @classmethod
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of an ENTER header."""
-        incarnation, _, flags, *_ = frame.fields
-        return cls(incarnation, bool(flags & _IS_MEASURED), bool(flags & _WANTS_HOT))
+        incarnation, _, flags, _, _, num_servers, _ = frame.fields
+        is_measured, wants_hot = bool(flags & _IS_MEASURED), bool(flags & _WANTS_HOT)
+        return cls(incarnation, is_measured, wants_hot, num_servers)
 
 
 class EnteredFrame(NamedTuple):

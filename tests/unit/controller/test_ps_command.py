@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchfold ps run`: a server whose tables outlive SIGKILL."""
+"""`switchfold ps run`: a server whose tables outlive SIGKILL; and `ps reshard`."""
 
 from __future__ import annotations
 
@@ -52,6 +52,20 @@ def test_a_server_that_is_stopped_leaves_its_latency_log(tmp_path: Path) -> None
         -3: 3,
         1 << 40: 3,
     }
+
+
+def test_directories_that_cannot_be_moved_end_with_an_error(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "switchfold.controller", "ps", "reshard"]
+    paths = ["--from", str(tmp_path / "none"), "--to", str(tmp_path / "new")]
+    done = subprocess.run(
+        [*command, *paths], capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"error: {tmp_path}/none has no log of a server")
+    done = subprocess.run(
+        [*command, "--help"], capture_output=True, text=True, timeout=WAIT_S, check=True
+    )
+    assert done.stdout.startswith("usage: switchfold ps reshard ")
 
 
 def test_help_names_the_command() -> None:

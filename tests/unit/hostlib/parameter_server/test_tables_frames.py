@@ -69,7 +69,7 @@ def table_frames(draw: st.DrawFn) -> TableFrame:
 @settings(deadline=None, derandomize=True)
 @given(
     st.one_of(
-        st.builds(EnterFrame, U64),
+        st.builds(EnterFrame, U64, st.booleans(), st.booleans(), U32),
         st.builds(EnteredFrame, U64, U32, U32, U32, U64),
         st.builds(ReceiptFrame, U64, st.just(0), TIMES, U48),
         st.builds(DeniedFrame, st.integers(0, 1 << 16), U64, st.booleans()),
