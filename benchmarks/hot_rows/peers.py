@@ -3,7 +3,7 @@
 """Counts who sends something to this host, in a process in the host's namespace.
 
 `python -m benchmarks.hot_rows.peers SOCKET READY_FD`. Each line on the Unix socket is `start` or
-`stop`; the answer to `stop` is a JSON list of `[protocol, address, port]`.
+`stop`; the answer to `stop` is a JSON list of `[protocol, address, port, packets]`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import os
 import socket
 import struct
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 TCP: Final = 6
 UDP: Final = 17
@@ -48,26 +49,26 @@ def peer_of(frame: bytes) -> Peer | None:
     return name, address, struct.unpack_from("!H", segment)[0]
 
 
-def ask(path: Path, request: str) -> list[Peer]:
+def ask(path: Path, request: str) -> list[list[Any]]:
     """Let the process at a Unix socket start or stop; return what it has counted."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect(str(path))
         connection.sendall(f"{request}\n".encode())
         with connection.makefile() as answer:
-            return [(name, address, port) for name, address, port in json.loads(answer.readline())]
+            return json.loads(answer.readline())
 
 
-def _peers(capture: socket.socket) -> list[Peer]:
-    """Return the different senders of what was captured."""
-    found: set[Peer] = set()
+def _peers(capture: socket.socket) -> list[list[Any]]:
+    """Return the different senders of what was captured, and how many packets of each."""
+    found: Counter[Peer] = Counter()
     while True:
         try:
             frame, place = capture.recvfrom(_HEAD_BYTES, socket.MSG_DONTWAIT)
         except BlockingIOError:
-            return sorted(found)
+            return [[*peer, count] for peer, count in sorted(found.items())]
         peer = peer_of(frame) if place[2] != socket.PACKET_OUTGOING else None
         if peer is not None:
-            found.add(peer)
+            found[peer] += 1
 
 
 def main(arguments: list[str]) -> None:
@@ -81,7 +82,7 @@ def main(arguments: list[str]) -> None:
         while True:
             connection, _ = listener.accept()
             with connection, connection.makefile("rw") as lines:
-                peers: list[Peer] = []
+                peers: list[list[Any]] = []
                 if lines.readline() == "start\n":
                     capture = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_IPV4))
                     capture.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _ROOM_BYTES)

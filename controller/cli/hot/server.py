@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
 import time
@@ -81,6 +82,7 @@ def open_server(plan: TablePlan, shard: int, address: str) -> ParameterServer:
         num_workers=plan.num_workers,
         shard=shard,
         hot=None if plan.offload is Offload.NONE else hot,
+        latency_log=plan.latency_directory,
     )
     return ParameterServer(options, address=address, token=token)
 
@@ -166,6 +168,7 @@ def _answer(server: ParameterServer, request: str) -> dict[str, Any]:
 def main(arguments: list[str]) -> None:
     """Run one server."""
     plan, shard, address, path, ready = arguments
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # the server writes its last records
     with (
         open_server(TablePlan.read(Path(plan)), int(shard), address) as server,
         socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener,
