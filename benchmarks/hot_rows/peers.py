@@ -17,20 +17,24 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
+from switchfold.hostlib.peers.frames import HEADER_BYTES, FrameKind
+
 TCP: Final = 6
 UDP: Final = 17
 _IPV4: Final = 0x0800
 _SO_RCVBUFFORCE: Final = 33
 _ROOM_BYTES: Final = 64 << 20
 _ETHERNET_BYTES: Final = 14
+_HEARTBEAT: Final = bytes([FrameKind.HEARTBEAT])
 _HEAD_BYTES: Final = 128
 Peer = tuple[str, str, int]
 
 
 def peer_of(frame: bytes) -> Peer | None:
-    """Return who sent an Ethernet frame; None if it carries no payload of TCP or UDP over IPv4.
+    """Return who sent an Ethernet frame; None without a payload of TCP or UDP over IPv4.
 
-    `frame`: its first bytes suffice; lengths come from the headers.
+    Heartbeats of a connection are no payload. `frame`: its first bytes suffice; lengths come from
+    the headers.
     """
     packet = frame[_ETHERNET_BYTES:]
     if len(packet) < 20 or packet[0] >> 4 != 4:
@@ -44,7 +48,9 @@ def peer_of(frame: bytes) -> Peer | None:
         name, own_bytes = "udp", 8
     else:
         return None
-    if total <= head_bytes + own_bytes:
+    payload_bytes = total - head_bytes - own_bytes
+    is_beat = payload_bytes == HEADER_BYTES and segment[own_bytes + 3 :][:1] == _HEARTBEAT
+    if payload_bytes <= 0 or is_beat:
         return None
     return name, address, struct.unpack_from("!H", segment)[0]
 

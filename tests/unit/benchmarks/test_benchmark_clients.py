@@ -17,6 +17,8 @@ from benchmarks.hot_rows.connections_worker import KINDS, OPERATIONS, PATHS, Req
 from benchmarks.hot_rows.messages_worker import split, sums_of
 from benchmarks.hot_rows.peers import TCP, UDP, peer_of
 from switchfold.hostlib.parameter_server.rows import PulledRows
+from switchfold.hostlib.peers.frames import FrameKind
+from switchfold.hostlib.peers.frames.header import pack_header
 
 
 def frame(protocol: int, payload: int, *, port: int = 7000) -> bytes:
@@ -37,6 +39,9 @@ def test_peers_are_those_that_send_a_payload() -> None:
     assert peer_of(frame(UDP, 5, port=9)) == ("udp", "10.0.0.9", 9)
     assert peer_of(frame(TCP, 0)) is None  # a receipt of the kernel
     assert peer_of(frame(UDP, 0)) is None
+    heartbeat = pack_header(FrameKind.HEARTBEAT)
+    assert peer_of(frame(TCP, len(heartbeat)) + heartbeat) is None
+    assert peer_of(frame(TCP, len(heartbeat)) + pack_header(FrameKind.PUSH)) is not None
     assert peer_of(frame(1, 30)) is None
     assert peer_of(frame(TCP, 1)[:30]) is None
     assert peer_of(b"") is None
