@@ -97,8 +97,9 @@ class SwitchMeter:
         times = (NO_VALUE,) * 8
         outcome = _LOST if has_failed else _UNMEASURED
         if not (has_failed or request.is_cold):
-            outcome = _ANSWERED
             times = self._times(request, is_pull=is_pull)
+            if is_pull or self._reach_us != NO_VALUE:
+                outcome = _ANSWERED
         log.append(
             (
                 log.worker_id,
