@@ -92,13 +92,16 @@ class KindFigures:
         )
 
 
-def model_us(figures: Sequence[KindFigures], clients: int) -> float:
-    """Return the mean delay that a closed loop predicts for a kind of requests.
+def model_us(figures: Sequence[KindFigures], clients: int, rate: int) -> float:
+    """Return the mean delay that is expected of a kind of requests.
 
-    Each client has one request open. So the delay is the shortest one, as long as nothing is busy,
-    and otherwise the clients over the highest rate that was measured.
+    At a fixed rate, the shortest one: connections cost nothing. Otherwise, each client has one
+    request open. So the delay is the shortest one, as long as nothing is busy, and otherwise the
+    clients over the highest rate that was measured.
     """
     alone_us = min(one.mean_us for one in figures)
+    if rate:
+        return alone_us
     return max(alone_us, 1e6 * clients / max(one.requests_per_s for one in figures))
 
 
@@ -157,7 +160,7 @@ def report(
         print(f"\n{told}\n{HEADER}")
         for place, number in enumerate(clients):
             for kind in KINDS:
-                model = model_us(found[kind], 1 if own_rate else number)
+                model = model_us(found[kind], number, own_rate)
                 print(line_of(found[kind][place], model))
         slopes = {kind: slope_us(own) for kind, own in found.items()}
         for by_tcp, by_switch in (KINDS[:2], KINDS[2:]):

@@ -87,7 +87,8 @@ def test_figures_are_of_active_clients(capsys: pytest.CaptureFixture[str]) -> No
     assert (two.mean_us, two.requests_per_s) == (200, 100 / 3)
     assert connections.slope_us([one, two]) == pytest.approx(100)
     assert connections.slope_us([one]) == 0
-    assert connections.model_us([one, two], 2) == pytest.approx(60_000)
+    assert connections.model_us([one, two], 2, 0) == pytest.approx(60_000)
+    assert connections.model_us([one, two], 2, 600) == 100
     found = connections.report(workers, [1, 2], 600, num_servers=2)
     counted = {"TCP peers": 2, "TCP segments": 7, "UDP peers": 1, "datagrams": 5}
     assert all(counted.items() <= each.items() for each in found["peers"])
