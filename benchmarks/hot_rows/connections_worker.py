@@ -44,7 +44,7 @@ Keys = NDArray[np.int64]
 
 
 @final
-class Requests:
+class PullLoop:
     """Requests of one kind, each sent when the one before is answered, or at its time."""
 
     def __init__(
@@ -208,7 +208,7 @@ class ConnectionsWorker:
         servers = read_servers(self._files.servers).processor_s
         return [servers, processor_s(self._files.switch_pid)]
 
-    def _requests(self, kind: str, count: int, pause_s: float) -> Requests:
+    def _requests(self, kind: str, count: int, pause_s: float) -> PullLoop:
         assert self._client is not None
         session = self._client._sessions[0]
         assert session.hot is not None
@@ -219,7 +219,7 @@ class ConnectionsWorker:
             keys = keys[:1]
         path = session if "TCP" in kind else session.hot
         expected = np.full((keys.size, 1), self._value, np.float32)
-        return Requests(
+        return PullLoop(
             lambda done: path.pull(self._hot.definition.number, keys, 1, done),
             expected,
             count,

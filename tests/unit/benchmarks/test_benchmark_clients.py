@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.hot_rows import connections, small_messages
 from benchmarks.hot_rows.client_rig import RunFiles, plan_of
-from benchmarks.hot_rows.connections_worker import KINDS, OPERATIONS, PATHS, Requests
+from benchmarks.hot_rows.connections_worker import KINDS, OPERATIONS, PATHS, PullLoop
 from benchmarks.hot_rows.messages_worker import split, sums_of
 from benchmarks.hot_rows.peers import TCP, UDP, peer_of
 from switchfold.hostlib.parameter_server.rows import PulledRows
@@ -103,7 +103,7 @@ def test_requests_follow_each_other_and_are_compared() -> None:
     rows = PulledRows(values, np.zeros(2, np.uint32))
     waiting: list[Any] = []
     loop: Any = None
-    requests = Requests(waiting.append, values, 3, loop, 0.0)
+    requests = PullLoop(waiting.append, values, 3, loop, 0.0)
     requests.send()
     while waiting:
         assert len(waiting) == 1
@@ -112,7 +112,7 @@ def test_requests_follow_each_other_and_are_compared() -> None:
     assert len(requests.times_s) == 3
     assert requests.error is None
     for wrong in (rows._replace(values=values + 1), ValueError("lost")):
-        requests = Requests(waiting.append, values, 3, loop, 0.0)
+        requests = PullLoop(waiting.append, values, 3, loop, 0.0)
         requests.send()
         waiting.pop()(wrong)
         assert requests.done.is_set()
