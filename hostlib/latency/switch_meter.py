@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Final, final
 
@@ -77,7 +77,7 @@ class SwitchMeter:
         self._frames.note_answer(arrived_ns, 0)
 
     @contextmanager
-    def by_tcp(self, requests: Iterable[SwitchRequest]) -> Iterator[None]:
+    def by_tcp(self, requests: Iterable[SwitchRequest]) -> Generator[None]:
         """Let what is sent to the server meanwhile be of these requests' call.
 
         The requests have no times: they end when the server has answered.

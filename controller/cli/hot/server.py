@@ -165,10 +165,15 @@ def _answer(server: ParameterServer, request: str) -> dict[str, Any]:
     return {"port": server.port} if request == _PORT else asdict(_reading(server))
 
 
+def _end(_signal: int, _frame: object) -> None:
+    """End the process such that the server closes its logs."""
+    raise SystemExit
+
+
 def main(arguments: list[str]) -> None:
     """Run one server."""
     plan, shard, address, path, ready = arguments
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # the server writes its last records
+    signal.signal(signal.SIGTERM, _end)
     with (
         open_server(TablePlan.read(Path(plan)), int(shard), address) as server,
         socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener,
