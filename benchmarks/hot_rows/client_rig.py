@@ -117,7 +117,9 @@ class ClientRig:
         files = RunFiles(
             plan=folder / "worker.json",
             switch=testbed.switch_address,
-            switch_pid=next(pid for name, pid, _ in status.processes if name == testbed.switch.name),
+            switch_pid=next(
+                pid for name, pid, _ in status.processes if name == testbed.switch.name
+            ),
             peers=folder / "peers.sock",
             servers=sockets,
             options=options,
@@ -179,4 +181,3 @@ def table_sizes(address: str) -> dict[str, int]:
                 name = names[entity.table_entry.table_id]
                 sizes[name] = sizes.get(name, 0) + 1
     return sizes
-

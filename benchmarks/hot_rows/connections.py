@@ -21,11 +21,13 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
 from benchmarks.hot_rows.client_rig import ClientRig, plan_of  # noqa: E402
-from benchmarks.hot_rows.connections_worker import KINDS, PATHS  # noqa: E402
+from benchmarks.hot_rows.connections_worker import KINDS, OPERATIONS, PATHS  # noqa: E402
 from benchmarks.support.machine import check_machine, describe_machine, machine_line  # noqa: E402
 from benchmarks.support.results import parameters_of, write_json  # noqa: E402
 
 MODULE: Final = "benchmarks.hot_rows.connections_worker"
+MOST_CLIENTS: Final = 30
+"""A testbed's switch joins 32 hosts, of which two have servers."""
 PER_MEMBER: Final = ("worker", "worker_address")
 """Tables of the switch that have an entry for each worker and each server."""
 
@@ -45,10 +47,18 @@ class KindFigures:
     switch_us: float
 
     @classmethod
-    def of(cls, clients: int, kind: str, workers: Sequence[Any]) -> KindFigures:
-        """Return the medians over the repeats, of what the workers have recorded."""
+    def of(cls, clients: int, kind: str, rate: int, workers: Sequence[Any]) -> KindFigures:
+        """Return the medians over the repeats, of what the workers have recorded.
+
+        `rate`: requests/s of all clients; 0: each sends the next one at once.
+        """
+        wanted = clients, kind, rate
         own = [
-            [each for each in worker["phases"] if (each["clients"], each.get("kind")) == (clients, kind)]
+            [
+                each
+                for each in worker["phases"]
+                if (each["clients"], each.get("kind"), each.get("rate")) == wanted
+            ]
             for worker in workers
         ]
         rows: list[list[float]] = []
@@ -82,13 +92,16 @@ class KindFigures:
         )
 
 
-def model_us(figures: Sequence[KindFigures], clients: int) -> float:
-    """Return the mean delay that a closed loop predicts for a kind of requests.
+def model_us(figures: Sequence[KindFigures], clients: int, rate: int) -> float:
+    """Return the mean delay that is expected of a kind of requests.
 
-    Each client has one request open. So the delay is the shortest one, as long as nothing is busy,
-    and otherwise the clients over the highest rate that was measured.
+    At a fixed rate, the shortest one: connections cost nothing. Otherwise, each client has one
+    request open. So the delay is the shortest one, as long as nothing is busy, and otherwise the
+    clients over the highest rate that was measured.
     """
     alone_us = min(one.mean_us for one in figures)
+    if rate:
+        return alone_us
     return max(alone_us, 1e6 * clients / max(one.requests_per_s for one in figures))
 
 
@@ -100,14 +113,24 @@ def slope_us(figures: Sequence[KindFigures]) -> float:
     return float(np.polyfit(clients, [one.mean_us for one in figures], 1)[0])
 
 
-def peers_of(workers: Sequence[Any], clients: int, path: str) -> list[Any]:
-    """Return who sent something to server 0 during pushes and pulls of hot keys on a path."""
+def peers_of(workers: Sequence[Any], clients: int, path: str, operation: str) -> dict[str, int]:
+    """Return who sent something to server 0 during pushes or pulls of hot keys on a path.
+
+    The result has the numbers of TCP and UDP peers, and of their packets.
+    """
     (found,) = (
         each["peers"]
         for each in workers[0]["phases"]
-        if (each["clients"], each.get("path")) == (clients, path)
+        if (each["clients"], each.get("path"), each.get("operation")) == (clients, path, operation)
     )
-    return found
+    by_tcp = [count for protocol, _, _, count in found if protocol == "tcp"]
+    by_udp = [count for protocol, _, _, count in found if protocol == "udp"]
+    return {
+        "TCP peers": len(by_tcp),
+        "TCP segments": sum(by_tcp),
+        "UDP peers": len(by_udp),
+        "datagrams": sum(by_udp),
+    }
 
 
 HEADER: Final = (
@@ -125,25 +148,42 @@ def line_of(one: KindFigures, model: float) -> str:
     )
 
 
-def report(workers: Sequence[Any], clients: Sequence[int], num_servers: int) -> dict[str, Any]:
+def report(
+    workers: Sequence[Any], clients: Sequence[int], rate: int, num_servers: int
+) -> dict[str, Any]:
     """Print all tables; return them."""
-    figures = {kind: [KindFigures.of(n, kind, workers) for n in clients] for kind in KINDS}
-    print(HEADER)
-    for place, number in enumerate(clients):
-        for kind in KINDS:
-            print(line_of(figures[kind][place], model_us(figures[kind], number)))
-    slopes = {kind: slope_us(own) for kind, own in figures.items()}
-    for by_tcp, by_switch in (KINDS[:2], KINDS[2:]):
-        ratio = slopes[by_switch] / slopes[by_tcp] if slopes[by_tcp] else float("nan")
+    figures: dict[str, Any] = {}
+    for told, own_rate in (("each sends the next at once", 0), (f"{rate} requests/s of all", rate)):
+        found = {
+            kind: [KindFigures.of(n, kind, own_rate, workers) for n in clients] for kind in KINDS
+        }
+        print(f"\n{told}\n{HEADER}")
+        for place, number in enumerate(clients):
+            for kind in KINDS:
+                model = model_us(found[kind], number, own_rate)
+                print(line_of(found[kind][place], model))
+        slopes = {kind: slope_us(own) for kind, own in found.items()}
+        for by_tcp, by_switch in (KINDS[:2], KINDS[2:]):
+            ratio = slopes[by_switch] / slopes[by_tcp] if slopes[by_tcp] else float("nan")
+            print(
+                f"{slopes[by_tcp]:.1f} us more for each client, {by_tcp};"
+                f" {slopes[by_switch]:.1f} us, {by_switch}: {ratio:.2f} times as much"
+            )
+        own = {kind: [vars(one) for one in each] for kind, each in found.items()}
+        figures[told] = {"slopes": slopes, "kinds": own}
+    peers = [
+        {"path": path, "operation": operation, "clients": n} | peers_of(workers, n, path, operation)
+        for path in PATHS
+        for operation in OPERATIONS
+        for n in clients
+    ]
+    print("\nwho sent something to server 0 during 10 pushes or pulls of hot keys by each client")
+    for one in peers:
         print(
-            f"{slopes[by_tcp]:.1f} us more for each client, {by_tcp}; {slopes[by_switch]:.1f} us,"
-            f" {by_switch}: {ratio:.2f} times as much"
+            f"  {one['clients']:2} clients, {one['operation']} by {one['path']:6}:"
+            f" {one['TCP peers']:2} by TCP ({one['TCP segments']} segments),"
+            f" {one['UDP peers']} by UDP ({one['datagrams']} datagrams)"
         )
-    peers = {path: [peers_of(workers, n, path) for n in clients] for path in PATHS}
-    print("peers that sent pushes and pulls of hot keys, or their sums, to server 0")
-    for path, found in peers.items():
-        told = ", ".join(f"{len(own)} of {n}" for n, own in zip(clients, found, strict=True))
-        print(f"  by {path}, of so many clients: {told}")
     tables = workers[0]["tables"]
     members = len(workers) + num_servers
     for name in PER_MEMBER:
@@ -151,25 +191,23 @@ def report(workers: Sequence[Any], clients: Sequence[int], num_servers: int) -> 
             f"entries of table {name}: {tables.get(name, 0)}; workers + servers: {members},"
             f" workers x servers: {len(workers) * num_servers}"
         )
-    return {
-        "figures": {kind: [vars(one) for one in own] for kind, own in figures.items()},
-        "slopes": slopes,
-        "peers": peers,
-        "tables": tables,
-    }
+    return {"figures": figures, "peers": peers, "tables": tables}
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--clients", type=int, nargs="+", default=[1, 2, 4, 8, 16, 31])
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 2, 4, 8, 16, 30])
     parser.add_argument(
-        "--requests", type=int, default=4000, help="of all clients, of each kind and repeat"
+        "--requests", type=int, default=900, help="of all clients, of each kind and repeat"
+    )
+    parser.add_argument(
+        "--rate", type=int, default=600, help="requests/s of all clients, in every second turn"
     )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args(arguments)
-    if not 1 <= min(options.clients) <= max(options.clients) <= 32:
-        parser.error("--clients: give numbers from 1 to 32, as many as workers can have hot rows")
+    if not 1 <= min(options.clients) <= max(options.clients) <= MOST_CLIENTS:
+        parser.error(f"--clients: give numbers from 1 to {MOST_CLIENTS}")
     return options
 
 
@@ -178,13 +216,13 @@ def main() -> None:
     check_machine(has_torch=False)
     machine = describe_machine(has_torch=False)
     print(machine_line(machine))
-    plan = plan_of(max(options.clients), hot_keys=256, hot_rows=64, refresh_s=1.0)
+    plan = plan_of(max(options.clients), hot_keys=256, hot_rows=64, refresh_s=1.0, flush_s=0.1)
     print(
         f"{plan.num_workers} workers, {plan.num_servers} servers, {options.requests} requests of"
         f" each kind, medians of {options.repeats} turns, all values verified"
     )
     workers = ClientRig(plan).run(MODULE, vars(options) | {"json": None})
-    found = report(workers, options.clients, plan.num_servers)
+    found = report(workers, options.clients, options.rate, plan.num_servers)
     if options.json:
         write_json(
             options.json, {"machine": machine, "parameters": parameters_of(options), **found}

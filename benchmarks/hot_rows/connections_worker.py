@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One worker of `connections.py`: `python -m benchmarks.hot_rows.connections_worker FILES RECORD`."""
+"""One worker of `connections.py`; its arguments are the files of the run and its record."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ from switchfold.hostlib.parameter_server.hot_worker import UNKNOWN_UPDATES
 from switchfold.hostlib.parameter_server.rows import GradientSum
 from switchfold.hostlib.parameter_server.rows.placement import shard_of
 from switchfold.hostlib.parameter_server.tables import SparseTable, TableClient, TableDefinition
+from switchfold.hostlib.peers.event_loop import EventLoop
 from switchfold.hostlib.session import Session
 
 KINDS: Final = ("empty by TCP", "one row by the switch", "64 keys by TCP", "64 keys by the switch")
 PATHS: Final = ("TCP", "switch")
+OPERATIONS: Final = ("pull", "push")
 NUM_KEYS: Final = 64
 POOL: Final = np.arange(256, dtype=np.int64)
 """All of them are hot."""
@@ -42,20 +44,33 @@ Keys = NDArray[np.int64]
 
 
 @final
-class Requests:
-    """Requests of one kind, each sent when the one before is answered."""
+class PullLoop:
+    """Requests of one kind, each sent when the one before is answered, or at its time."""
 
     def __init__(
-        self, pull: Callable[[Callable[[Any], None]], None], expected: Any, count: int
+        self,
+        pull: Callable[[Callable[[Any], None]], None],
+        expected: Any,
+        count: int,
+        loop: EventLoop,
+        pause_s: float,
     ) -> None:
-        """`expected`: values of each answer, of shape (keys, 1)."""
+        """`expected`: values of each answer, of shape (keys, 1). `pause_s`: between two; or 0."""
         self.times_s: list[float] = []
         self.error: Exception | None = None
         self.done = threading.Event()
         self._pull, self._expected, self._left = pull, expected, count
+        self._loop, self._pause_s = loop, pause_s
+        self._next_s = 0.0
+
+    def start(self, delay_s: float) -> None:
+        """Send the first one after a delay; in the client's loop."""
+        self._next_s = time.monotonic() + delay_s
+        self._loop.call_later(delay_s, self.send)
 
     def send(self) -> None:
         """Send the next one; in the client's loop."""
+        self._next_s += self._pause_s
         begun_s = time.perf_counter()
         self._pull(lambda rows: self._take(rows, time.perf_counter() - begun_s))
 
@@ -66,10 +81,12 @@ class Requests:
             self.error = ValueError(f"wrong values: {rows.values.ravel()[:8]}")
         self.times_s.append(taken_s)
         self._left -= 1
-        if self._left and self.error is None:
+        if not self._left or self.error is not None:
+            self.done.set()
+        elif not self._pause_s:
             self.send()
         else:
-            self.done.set()
+            self._loop.call_later(max(0.0, self._next_s - time.monotonic()), self.send)
 
 
 @final
@@ -144,21 +161,26 @@ class ConnectionsWorker:
             self._wait_until_hot(self._hot, self._value)
         each = self._files.options["requests"] // clients
         for _ in range(self._files.options["repeats"]):
-            for kind in KINDS:
-                self._measure(clients, kind, each if is_in else 0)
+            for rate in (0, self._files.options["rate"]):
+                for kind in KINDS:
+                    self._measure(clients, kind, rate, each if is_in else 0)
         for path in PATHS:
-            self._count_peers(clients, path, is_in=is_in)
+            for operation in OPERATIONS:
+                self._count_peers(clients, path, operation, is_in=is_in)
 
-    def _measure(self, clients: int, kind: str, count: int) -> None:
+    def _measure(self, clients: int, kind: str, rate: int, count: int) -> None:
         self._barrier()
         before = self._read()
         self._barrier()
         begun_s = time.monotonic()
         times_s: list[float] = []
         if count:
-            requests = self._requests(kind, count)
+            pause_s = clients / rate if rate else 0.0
+            requests = self._requests(kind, count, pause_s)
             assert self._client is not None
-            self._client._loop.post(requests.send)
+            # Clients with a rate take turns with their requests.
+            delay_s = pause_s * self._id / clients
+            self._client._loop.post(lambda: requests.start(delay_s))
             if not requests.done.wait(_WAIT_S):
                 raise TimeoutError(f"{kind}: no answer")
             if requests.error is not None:
@@ -171,6 +193,7 @@ class ConnectionsWorker:
             {
                 "clients": clients,
                 "kind": kind,
+                "rate": rate,
                 "times_us": [1e6 * each for each in times_s],
                 "begun_s": begun_s,
                 "ended_s": ended_s,
@@ -185,7 +208,7 @@ class ConnectionsWorker:
         servers = read_servers(self._files.servers).processor_s
         return [servers, processor_s(self._files.switch_pid)]
 
-    def _requests(self, kind: str, count: int) -> Requests:
+    def _requests(self, kind: str, count: int, pause_s: float) -> PullLoop:
         assert self._client is not None
         session = self._client._sessions[0]
         assert session.hot is not None
@@ -196,12 +219,16 @@ class ConnectionsWorker:
             keys = keys[:1]
         path = session if "TCP" in kind else session.hot
         expected = np.full((keys.size, 1), self._value, np.float32)
-        return Requests(
-            lambda done: path.pull(self._hot.definition.number, keys, 1, done), expected, count
+        return PullLoop(
+            lambda done: path.pull(self._hot.definition.number, keys, 1, done),
+            expected,
+            count,
+            self._client._loop,
+            pause_s,
         )
 
-    def _count_peers(self, clients: int, path: str, *, is_in: bool) -> None:
-        """Push and pull hot keys, and count who sends something to server 0 meanwhile."""
+    def _count_peers(self, clients: int, path: str, operation: str, *, is_in: bool) -> None:
+        """Push or pull hot keys, and count who sends something to server 0 meanwhile."""
         self._barrier()
         if self._id == 0:
             ask(self._files.peers, "start")
@@ -210,12 +237,15 @@ class ConnectionsWorker:
             table = self._cold if path == "TCP" else self._hot
             zeros = np.zeros((self._keys.size, 1), np.float32)
             for _ in range(_BURST):
-                table.push(self._keys, zeros).result(_WAIT_S)
-                assert (table.pull(self._keys).result(_WAIT_S).values == self._value).all()
+                if operation == "push":
+                    table.push(self._keys, zeros).result(_WAIT_S)
+                else:
+                    assert (table.pull(self._keys).result(_WAIT_S).values == self._value).all()
         self._barrier()
         if self._id == 0:
             peers = ask(self._files.peers, "stop")
-            self._phases.append({"clients": clients, "path": path, "peers": peers})
+            named = {"clients": clients, "path": path, "operation": operation}
+            self._phases.append({**named, "peers": peers})
 
 
 def main(arguments: list[str]) -> None:

@@ -15,6 +15,7 @@ import os
 import statistics
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,8 +58,12 @@ STUDIED: Final = [TableWorkload.ZIPF_845, TableWorkload.ZIPF_1070, TableWorkload
 def measure(rig: TableRig, plan: TablePlan, offloads: Sequence[Offload], repeats: int) -> list[Any]:
     """Run all offloads in turn, several times; return each one's figures, and print them."""
     found: dict[Offload, list[Figures]] = {offload: [] for offload in offloads}
-    for _, offload in itertools.product(range(repeats), offloads):
-        found[offload].append(figures_of(rig.run(plan.with_offload(offload))))
+    for number, offload in itertools.product(range(repeats), offloads):
+        own = plan.with_offload(offload)
+        if own.latency_log:
+            name = f"{own.workload}-{own.num_workers}-{offload}-{number + 1}"
+            own = replace(own, latency_log=str(Path(own.latency_log) / name))
+        found[offload].append(figures_of(rig.run(own)))
     rows = [
         {
             "workload": plan.workload,
@@ -169,6 +174,7 @@ def measure_load(options: argparse.Namespace) -> list[Any]:
                     pause_s=options.pause_ms / 1e3,
                     steps=math.ceil(options.steps / num_workers),
                     seed=options.seed,
+                    latency_log=str(options.latency_log.resolve()) if options.latency_log else "",
                 )
                 rows += measure(rig, plan, options.offloads, options.repeats)
     return rows
@@ -272,6 +278,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         help="values of a packet: 352 (wide) or 32 (narrow)",
     )
     parser.add_argument("--rate", default="none", help="of each host's link: 100M, 1G, none")
+    parser.add_argument(
+        "--latency-log",
+        type=Path,
+        help="directory for a latency log of each run, in a directory of its own",
+    )
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args(arguments)
     if options.offloads is None:

@@ -3,7 +3,7 @@
 """Counts who sends something to this host, in a process in the host's namespace.
 
 `python -m benchmarks.hot_rows.peers SOCKET READY_FD`. Each line on the Unix socket is `start` or
-`stop`; the answer to `stop` is a JSON list of `[protocol, address, port]`.
+`stop`; the answer to `stop` is a JSON list of `[protocol, address, port, packets]`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import os
 import socket
 import struct
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from switchfold.hostlib.peers.frames import HEADER_BYTES, FrameKind
 
 TCP: Final = 6
 UDP: Final = 17
@@ -22,14 +25,16 @@ _IPV4: Final = 0x0800
 _SO_RCVBUFFORCE: Final = 33
 _ROOM_BYTES: Final = 64 << 20
 _ETHERNET_BYTES: Final = 14
+_HEARTBEAT: Final = bytes([FrameKind.HEARTBEAT])
 _HEAD_BYTES: Final = 128
 Peer = tuple[str, str, int]
 
 
 def peer_of(frame: bytes) -> Peer | None:
-    """Return who sent an Ethernet frame; None if it carries no payload of TCP or UDP over IPv4.
+    """Return who sent an Ethernet frame; None without a payload of TCP or UDP over IPv4.
 
-    `frame`: its first bytes suffice; lengths come from the headers.
+    Heartbeats of a connection are no payload. `frame`: its first bytes suffice; lengths come from
+    the headers.
     """
     packet = frame[_ETHERNET_BYTES:]
     if len(packet) < 20 or packet[0] >> 4 != 4:
@@ -43,31 +48,33 @@ def peer_of(frame: bytes) -> Peer | None:
         name, own_bytes = "udp", 8
     else:
         return None
-    if total <= head_bytes + own_bytes:
+    payload_bytes = total - head_bytes - own_bytes
+    is_beat = payload_bytes == HEADER_BYTES and segment[own_bytes + 3 :][:1] == _HEARTBEAT
+    if payload_bytes <= 0 or is_beat:
         return None
     return name, address, struct.unpack_from("!H", segment)[0]
 
 
-def ask(path: Path, request: str) -> list[Peer]:
+def ask(path: Path, request: str) -> list[list[Any]]:
     """Let the process at a Unix socket start or stop; return what it has counted."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect(str(path))
         connection.sendall(f"{request}\n".encode())
         with connection.makefile() as answer:
-            return [(name, address, port) for name, address, port in json.loads(answer.readline())]
+            return json.loads(answer.readline())
 
 
-def _peers(capture: socket.socket) -> list[Peer]:
-    """Return the different senders of what was captured."""
-    found: set[Peer] = set()
+def _peers(capture: socket.socket) -> list[list[Any]]:
+    """Return the different senders of what was captured, and how many packets of each."""
+    found: Counter[Peer] = Counter()
     while True:
         try:
             frame, place = capture.recvfrom(_HEAD_BYTES, socket.MSG_DONTWAIT)
         except BlockingIOError:
-            return sorted(found)
+            return [[*peer, count] for peer, count in sorted(found.items())]
         peer = peer_of(frame) if place[2] != socket.PACKET_OUTGOING else None
         if peer is not None:
-            found.add(peer)
+            found[peer] += 1
 
 
 def main(arguments: list[str]) -> None:
@@ -81,7 +88,7 @@ def main(arguments: list[str]) -> None:
         while True:
             connection, _ = listener.accept()
             with connection, connection.makefile("rw") as lines:
-                peers: list[Peer] = []
+                peers: list[list[Any]] = []
                 if lines.readline() == "start\n":
                     capture = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_IPV4))
                     capture.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _ROOM_BYTES)

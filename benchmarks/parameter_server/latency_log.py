@@ -30,12 +30,20 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
 from benchmarks.support.machine import describe_machine, machine_line  # noqa: E402
+from switchfold.hostlib.latency import (  # noqa: E402
+    PULL,
+    PUSH,
+    RequestMeter,
+    SwitchMeter,
+    WorkerLog,
+)
 from switchfold.hostlib.parameter_server import ClientOptions  # noqa: E402
 from switchfold.hostlib.parameter_server.tables import (  # noqa: E402
     SparseTable,
     TableClient,
     TableDefinition,
 )
+from switchfold.hostlib.peers.event_loop import EventLoop  # noqa: E402
 
 NUM_KEYS = 1 << 17
 
@@ -115,6 +123,27 @@ def quartiles(values: list[float]) -> str:
     return f"{middle:.3f} ({low:.3f} to {high:.3f})"
 
 
+def switch_record_us(count: int = 20_000) -> float:
+    """Return the processor time of what the log adds to a request by the switch: median of 9."""
+    loop = EventLoop("switchfold-benchmark")
+    times_us: list[float] = []
+    with tempfile.TemporaryDirectory() as directory:
+        log = WorkerLog(Path(directory), worker_id=0, job=1)
+        meter = SwitchMeter(RequestMeter(loop, log, 0))
+        for _ in range(9):
+            begun_ns = time.thread_time_ns()
+            for number in range(count):
+                request = meter.begin(PULL if number % 2 else PUSH, 64)
+                meter.send(1448)
+                meter.end_sending()
+                meter.receive(request.sent_ns)
+                meter.end(request, has_failed=False)
+            times_us.append((time.thread_time_ns() - begun_ns) / 1e3 / count)
+        log.close()
+    loop.stop(lambda: None)
+    return statistics.median(times_us)
+
+
 def main() -> int:
     """Run the contenders in turns and print their ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -126,6 +155,7 @@ def main() -> int:
     parser.add_argument("--server-log", choices=["on", "off", "both"], default="on")
     options = parser.parse_args()
     print(machine_line(describe_machine()))
+    print(f"a record of a request by the switch: {switch_record_us():.1f} us in the worker's loop")
     for is_on in {"on": [True], "off": [False], "both": [False, True]}[options.server_log]:
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Final, final
 
@@ -77,7 +77,7 @@ class SwitchMeter:
         self._frames.note_answer(arrived_ns, 0)
 
     @contextmanager
-    def by_tcp(self, requests: Iterable[SwitchRequest]) -> Iterator[None]:
+    def by_tcp(self, requests: Iterable[SwitchRequest]) -> Generator[None]:
         """Let what is sent to the server meanwhile be of these requests' call.
 
         The requests have no times: they end when the server has answered.
@@ -97,8 +97,9 @@ class SwitchMeter:
         times = (NO_VALUE,) * 8
         outcome = _LOST if has_failed else _UNMEASURED
         if not (has_failed or request.is_cold):
-            outcome = _ANSWERED
             times = self._times(request, is_pull=is_pull)
+            if is_pull or self._reach_us != NO_VALUE:
+                outcome = _ANSWERED
         log.append(
             (
                 log.worker_id,

@@ -72,6 +72,8 @@ class TablePlan:
     pause_s: float = 0.0
     """Time for which a worker does nothing after each mini-batch, as if it trained on it."""
     seed: int = 1
+    latency_log: str = ""
+    """Directory for what `switchfold report latency` reads; empty: nothing is logged."""
     samples: str = ""
     """File with the samples of the glosses."""
     controller: str = ""
@@ -102,6 +104,11 @@ class TablePlan:
     def with_offload(self, offload: Offload) -> Self:
         """Return the same plan with another part of it in the switch."""
         return replace(self, offload=offload)
+
+    @property
+    def latency_directory(self) -> Path | None:
+        """Where the processes log their requests."""
+        return Path(self.latency_log) if self.latency_log else None
 
     def table(self, name: str, width: int, optimiser: Optimiser) -> TableDefinition:
         """Define an asynchronous table; this is where its keys become hot."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
 import time
@@ -81,6 +82,7 @@ def open_server(plan: TablePlan, shard: int, address: str) -> ParameterServer:
         num_workers=plan.num_workers,
         shard=shard,
         hot=None if plan.offload is Offload.NONE else hot,
+        latency_log=plan.latency_directory,
     )
     return ParameterServer(options, address=address, token=token)
 
@@ -163,9 +165,15 @@ def _answer(server: ParameterServer, request: str) -> dict[str, Any]:
     return {"port": server.port} if request == _PORT else asdict(_reading(server))
 
 
+def _end(_signal: int, _frame: object) -> None:
+    """End the process such that the server closes its logs."""
+    raise SystemExit
+
+
 def main(arguments: list[str]) -> None:
     """Run one server."""
     plan, shard, address, path, ready = arguments
+    signal.signal(signal.SIGTERM, _end)
     with (
         open_server(TablePlan.read(Path(plan)), int(shard), address) as server,
         socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener,

@@ -83,6 +83,7 @@ def open_client(plan: TablePlan, session: Session) -> TableClient:
         worker_id=worker_id,
         token=secret_from_environment(),
         use_hot_rows=plan.offload is not Offload.NONE,
+        latency_log=plan.latency_directory,
     )
     if plan.offload not in (Offload.LRU, Offload.RANDOM):
         return TableClient(plan.servers, options)

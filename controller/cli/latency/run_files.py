@@ -50,7 +50,9 @@ class LatencyRun:
     @property
     def answered(self) -> Columns:
         """The requests with all times."""
-        is_measured = np.isfinite(self.requests["rtt_us"]) & np.isfinite(self.requests["w_proc_us"])
+        is_measured = np.isfinite(self.requests["n_tx_us"]) & np.isfinite(
+            self.requests["w_proc_us"]
+        )
         return {name: values[is_measured] for name, values in self.requests.items()}
 
     @property

@@ -150,6 +150,7 @@ def test_without_a_pull_the_path_is_unknown(monkeypatch: pytest.MonkeyPatch) -> 
     measured.push(path_ns=3 * MS, ns=4 * MS)
     (push,) = measured.rows
     assert (push["rtt_us"], push["n_tx_us"], push["switch_wait_us"]) == (7000, NO_VALUE, NO_VALUE)
+    assert push["outcome"] == 3
 
 
 def test_rows_say_what_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +173,8 @@ def test_rows_say_what_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_the_server_answers_instead_has_no_times(monkeypatch: pytest.MonkeyPatch) -> None:
     measured = MeasuredWorld(monkeypatch)
     world = measured.world
+    measured.pull()
+    assert measured.rows.pop()["outcome"] == 0
     pulled = measured.worker.pull_rows(KEYS)
     calls: list[int] = []
 
@@ -234,7 +237,6 @@ def test_a_run_with_hot_keys_has_both_paths(
     for row in by_switch:
         assert row["w_queue_us"] >= 0
         assert row["w_proc_us"] >= 0
-        if row["n_tx_us"] is not None:
-            assert row["rtt_us"] == row["n_tx_us"] + (row["switch_wait_us"] or 0)
+        assert row["rtt_us"] == row["n_tx_us"] + (row["switch_wait_us"] or 0)
     calls = {row["call"] for row in by_switch}
     assert calls & {row["call"] for row in rows if row["path"] == "server"}
