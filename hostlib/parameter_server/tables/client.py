@@ -26,8 +26,10 @@ from ...latency import WorkerLog
 from ...peers.event_loop import EventLoop
 from ...peers.frames import MAX_BATCH_BYTES, FrameKind, Greeting, Purpose
 from ...peers.handshake import PeerCall
+from ..hot_worker import ServerRows
 from ..hot_worker.key_counts import KeyCounts, MakeCounts
-from ..options import GENERATION, ClientOptions
+from ..hot_worker.scheme_choice import SchemeChoice
+from ..options import GENERATION, ClientOptions, HotRowUse
 from ..rows import PulledRows, partition
 from ..rows.optimisers import check_array
 from .change import MAX_OPEN_REQUESTS
@@ -71,6 +73,11 @@ class TableClient:
                 options.latency_log, worker_id=options.worker_id, job=options.job
             )
         self._loop = EventLoop("switchfold-tables")
+        choice = SchemeChoice(options.use_hot_rows)
+
+        def make_hot(session: ShardSession) -> ServerRows:
+            return ServerRows(self._loop, session, options, choice, make_counts)
+
         self._sessions = [
             ShardSession(
                 self._loop,
@@ -85,7 +92,7 @@ class TableClient:
                 self._incarnation,
                 options=options,
                 latency=self._latency,
-                make_counts=make_counts,
+                make_hot=None if options.use_hot_rows is HotRowUse.NEVER else make_hot,
             )
             for shard, address in enumerate(servers)
         ]

@@ -38,7 +38,6 @@ from ...peers.frames import (
 )
 from ...peers.handshake import PeerCall
 from ..hot_worker import ServerRows
-from ..hot_worker.key_counts import KeyCounts, MakeCounts
 from ..options import ClientOptions
 from ..rows import PulledRows
 from .denial import error_of
@@ -87,8 +86,9 @@ class ShardSession:
         *,
         options: ClientOptions,
         latency: WorkerLog | None = None,
-        make_counts: MakeCounts = KeyCounts,
+        make_hot: Callable[[ShardSession], ServerRows] | None = None,
     ) -> None:
+        """`make_hot` makes the server's hot rows; None: the worker does not use them."""
         self.shard = call.greeting.receiver
         self.clock = 0
         """The worker's clock at the server, once this has taken what is open."""
@@ -114,10 +114,8 @@ class ShardSession:
         self._pull_numbers = itertools.count(1)
         self._rows: NDArray[np.uint32] | None = None  # of the payload under way
         self._entered: list[Callable[[HostlibError | None], None]] = []
-        self.hot: ServerRows | None = None
+        self.hot = make_hot(self) if make_hot is not None else None
         """The server's hot rows, if the worker may use them."""
-        if options.use_hot_rows:
-            self.hot = ServerRows(loop, self, options, make_counts)
 
     def enter(self, done: Done) -> None:
         """Call `done` when the server has answered, and `clock` is set."""
