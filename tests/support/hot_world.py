@@ -44,7 +44,7 @@ from switchfold.hostlib.hot_rows.row_packets import SERVER_ID_BASE, RowPackets
 from switchfold.hostlib.parameter_server import ClientOptions
 from switchfold.hostlib.parameter_server.hot_worker import ServerRows
 from switchfold.hostlib.parameter_server.hot_worker import server_rows as module
-from switchfold.hostlib.parameter_server.hot_worker.scheme_choice import SchemeChoice
+from switchfold.hostlib.parameter_server.hot_worker.scheme_choice import HotRowChoice
 from switchfold.hostlib.parameter_server.options import HotRowUse
 from switchfold.hostlib.parameter_server.rows import PulledRows
 from switchfold.hostlib.peers.event_loop import Timer
@@ -115,7 +115,7 @@ class WorldWorker:
         self.sketches: list[bytes] = []
         options = ClientOptions(worker_id=worker_id, hot_sample=1.0)
         loop: Any = world.loop
-        self.choice = SchemeChoice(HotRowUse.ALWAYS)
+        self.choice = HotRowChoice(HotRowUse.ALWAYS)
         self.rows = ServerRows(loop, _Session(self), options, self.choice)
 
     def push(self, keys: Sequence[int], gradients: Floats) -> Call:

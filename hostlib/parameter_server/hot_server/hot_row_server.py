@@ -152,7 +152,7 @@ class HotRowServer:
         rounds["version"] = self._values.version
         self._teller.note(decided.generation, rounds)
         if has_pushes.any():
-            self._values.mark(self._state.served.indexes(rounds["row"][has_pushes]))
+            self._values.mark_summed(self._state.served.indexes(rounds["row"][has_pushes]))
 
     def on_layout(self) -> None:
         """Learn that other rows are hot from now on."""

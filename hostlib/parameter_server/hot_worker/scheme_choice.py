@@ -50,7 +50,7 @@ class _Throughput:
 
 
 @final
-class SchemeChoice:
+class HotRowChoice:
     """The choice of a client, for all its servers and tables with hot rows.
 
     They share one choice, since the worker waits for all of them: a server that is slow with one

@@ -34,7 +34,7 @@ from .pushes import HotPushes
 from .reads import HotReads
 from .row_map import Floats, Indices, KeyedGradients, Keys, RowMap
 from .row_socket import RowSocket
-from .scheme_choice import SchemeChoice
+from .scheme_choice import HotRowChoice
 
 UNKNOWN_UPDATES: Final = (1 << 32) - 1
 """In `PulledRows.updates`, of keys whose values came from a switch."""
@@ -89,7 +89,7 @@ class ServerRows:
         loop: EventLoop,
         cold: ColdPath,
         options: ClientOptions,
-        choice: SchemeChoice,
+        choice: HotRowChoice,
         make_counts: MakeCounts = KeyCounts,
     ) -> None:
         self._loop = loop

@@ -28,7 +28,7 @@ from ...peers.frames import MAX_BATCH_BYTES, FrameKind, Greeting, Purpose
 from ...peers.handshake import PeerCall
 from ..hot_worker import ServerRows
 from ..hot_worker.key_counts import KeyCounts, MakeCounts
-from ..hot_worker.scheme_choice import SchemeChoice
+from ..hot_worker.scheme_choice import HotRowChoice
 from ..options import GENERATION, ClientOptions, HotRowUse
 from ..rows import PulledRows, partition
 from ..rows.optimisers import check_array
@@ -73,7 +73,7 @@ class TableClient:
                 options.latency_log, worker_id=options.worker_id, job=options.job
             )
         self._loop = EventLoop("switchfold-tables")
-        choice = SchemeChoice(options.use_hot_rows)
+        choice = HotRowChoice(options.use_hot_rows)
 
         def make_hot(session: ShardSession) -> ServerRows:
             return ServerRows(self._loop, session, options, choice, make_counts)

@@ -14,7 +14,7 @@ from switchfold.hostlib.parameter_server import ClientOptions, HotRowUse
 from switchfold.hostlib.parameter_server.hot_worker.scheme_choice import (
     COST,
     LONGEST_GAP_S,
-    SchemeChoice,
+    HotRowChoice,
 )
 
 KEYS = 1000
@@ -24,7 +24,7 @@ class Worker:
     """Makes one call after the other; `hot_s` and `cold_s` are how long one takes."""
 
     def __init__(self, hot_s: float, cold_s: float, *, noise: float = 0.0) -> None:
-        self.choice = SchemeChoice(HotRowUse.AUTO)
+        self.choice = HotRowChoice(HotRowUse.AUTO)
         self.hot_s, self.cold_s, self.noise = hot_s, cold_s, noise
         self.now_s = 50.0
         self.random = random.Random(1)
@@ -110,7 +110,7 @@ def test_a_pause_of_the_worker_is_in_no_window() -> None:
 
 @pytest.mark.parametrize("use", [HotRowUse.ALWAYS, HotRowUse.NEVER])
 def test_a_fixed_choice_stays(use: HotRowUse) -> None:
-    choice = SchemeChoice(use)
+    choice = HotRowChoice(use)
     found = {choice.note(KEYS, 0.001 * at) for at in range(5000)}
     assert found == {use is HotRowUse.ALWAYS}
     assert choice.num_trials == 0
