@@ -34,6 +34,7 @@ from switchfold.controller.cli.hot.figures import figures_of, share_of_hottest  
 from switchfold.controller.cli.hot.plan import Offload, TablePlan, TableWorkload  # noqa: E402
 from switchfold.controller.cli.hot.rig import Mode, TableRig  # noqa: E402
 from switchfold.controller.cli.hot.steps import epoch_steps, steps_of  # noqa: E402
+from switchfold.hostlib.parameter_server import HotRowUse  # noqa: E402
 
 Figures = dict[str, float | None]
 RATIOS: Final = (
@@ -102,7 +103,8 @@ def ratios(runs: Sequence[Figures], without: Sequence[Figures]) -> dict[str, lis
 
 HEADER: Final = (
     f"{'workload':10} {'workers':>7} {'offload':8} {'writes':>7} {'model':>7} {'h':>6} {'c':>6}"
-    f" {'pulls':>7} {'server us/update':>16} {'worker us/update':>16} {'push p50/p99 ms':>16} {'pull p50/p99 ms':>16}"
+    f" {'pulls':>7} {'server us/update':>16} {'worker us/update':>16}"
+    f" {'push p50/p99 ms':>16} {'pull p50/p99 ms':>16}"
     f" {'hottest 64':>16}"
     f" {'samples/s':>19}"
 )
@@ -165,6 +167,7 @@ def measure_load(options: argparse.Namespace) -> list[Any]:
                 plan = TablePlan(
                     workload=workload,
                     hot_keys=options.hot_keys,
+                    use=options.use,
                     flush_s=options.flush_ms / 1e3,
                     num_workers=num_workers,
                     num_servers=options.servers,
@@ -192,6 +195,7 @@ def measure_accuracy(options: argparse.Namespace) -> list[Any]:
                 plan = TablePlan(
                     workload=TableWorkload.GLOSSES,
                     is_training=True,
+                    use=options.use,
                     flush_s=options.flush_ms / 1e3,
                     num_workers=num_workers,
                     num_servers=options.servers,
@@ -254,6 +258,13 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--batch", type=int, help="samples of a mini-batch, without training")
     parser.add_argument("--width", type=int, default=1, help="values of a key, without training")
     parser.add_argument(
+        "--use",
+        type=HotRowUse,
+        choices=(HotRowUse.ALWAYS, HotRowUse.AUTO),
+        default=HotRowUse.ALWAYS,
+        help="of hot rows by workers: always, or only where they are faster (auto)",
+    )
+    parser.add_argument(
         "--flush-ms", type=float, default=100.0, help="how long a sum waits for all workers"
     )
     parser.add_argument("--steps", type=int, default=8000, help="mini-batches of all workers")
@@ -297,7 +308,8 @@ def main() -> None:
     machine = describe_machine(has_torch=False)
     print(machine_line(machine))
     print(
-        f"{options.servers} servers, {options.hot_keys} hot keys on each, flushes after"
+        f"{options.servers} servers, {options.hot_keys} hot keys on each, which workers use"
+        f" {options.use}, flushes after"
         f" {options.flush_ms:g} ms, links of rate {options.rate}, {options.steps}"
         f" mini-batches after {options.warm_up_s:g} s, pauses of {options.pause_ms:g} ms, medians"
         f" of {options.repeats} runs in turn,"

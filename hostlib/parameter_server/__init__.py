@@ -4,7 +4,7 @@
 
 from .client import ClientOptions, ParameterClient
 from .layout import PAIR_BYTES, Key, Pair, PairLayout
-from .options import ServerOptions, StragglerDrop
+from .options import HotRowUse, ServerOptions, StragglerDrop
 from .rules import RuleKind
 from .server import ParameterServer
 from .transfer import PullFuture
@@ -12,6 +12,7 @@ from .transfer import PullFuture
 __all__ = [
     "PAIR_BYTES",
     "ClientOptions",
+    "HotRowUse",
     "Key",
     "Pair",
     "PairLayout",

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +71,16 @@ class ServerOptions:
             )
 
 
+class HotRowUse(enum.StrEnum):
+    """Whether a table client pushes and pulls hot keys through the switch."""
+
+    AUTO = "auto"
+    """Where it is faster: the client measures this now and then."""
+    ALWAYS = "always"
+    """Wherever servers have hot rows."""
+    NEVER = "never"
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClientOptions:
     """Options of a client."""
@@ -89,8 +100,8 @@ class ClientOptions:
     """Limit for a connection to a server, at first and after a break."""
     latency_log: Path | None = None
     """Of a table client: directory for a record of each push and pull; needs pyarrow."""
-    use_hot_rows: bool = True
-    """Of a table client: push and pull hot keys through the switch, if the server has hot rows."""
+    use_hot_rows: HotRowUse = HotRowUse.AUTO
+    """Of a table client: whether it pushes and pulls hot keys through the switch."""
     hot_address: str | None = None
     """This host's address for packets to the switch; None: the one on the route to the switch."""
     hot_sample: float = 0.1
@@ -99,6 +110,10 @@ class ClientOptions:
     def __post_init__(self) -> None:
         if not 0 <= self.worker_id < 1 << 15:
             raise ConfigurationError(f"worker {self.worker_id}; give its id from 0")
+        if self.use_hot_rows not in set(HotRowUse):
+            raise ConfigurationError(
+                f"use of hot rows {self.use_hot_rows!r}; give one of {', '.join(HotRowUse)}"
+            )
         if not 0 < self.hot_sample <= 1:
             raise ConfigurationError(
                 f"{self.hot_sample} of the pushes are counted; give more than 0, at most 1"

@@ -17,6 +17,7 @@
  *   RESTARTS=1  the switch loses its registers at any time, also without a new generation.
  *   EPOCHS=n, GENERATIONS=n  entries of the row one after the other, and views of the job.
  *   RENEWS=1    worker 0 gets a new process, once.
+ *   RENAMES=0   workers never push in another round what was too late: it goes by TCP.
  *   FENCES=0    the server never decides a round without a sum.
  *   ANY_TREE=1  instead of the switch: the sum of any workers' pushes of one round may reach the server at any time. This
  *               stands for trees of any depth, whose switches lose their registers at any time.
@@ -59,6 +60,9 @@
 #endif
 #ifndef RENEWS
 #define RENEWS 0
+#endif
+#ifndef RENAMES
+#define RENAMES 1
 #endif
 #ifndef FENCES
 #define FENCES 1
@@ -254,7 +258,11 @@ inline hear(w) {
     :: IS_NAMED(w, i) && IS_DECIDED(SAID, name_of[PUSH(w, i)]) ->
       if
       :: HAS_COUNTED(SAID, w, name_of[PUSH(w, i)]) -> settle(w, i)
+#if RENAMES
       :: else -> name_of[PUSH(w, i)] = 0
+#else
+      :: else -> cold[w] = cold[w] | BIT(i)
+#endif
       fi
     :: IS_COLD(w, i) && !IS_SETTLED(w, i) && (SAID.taken[w] & BIT(i)) -> settle(w, i)
     :: else

@@ -361,14 +361,14 @@ VARIANTS = [
     Variant(
         name="hot row: restarted switch, three rounds",
         shows="a slot copy that is used again",
-        defines={"ROUNDS": 3, "RESTARTS": 1},
+        defines={"ROUNDS": 3, "RESTARTS": 1, "RENAMES": 0},
         model=HOT_ROW,
         is_long=True,
     ),
     Variant(
         name="hot row: restarted switch, three workers",
         shows="the same with three workers",
-        defines={"NUM_WORKERS": 3, "PUSHES": 1, "ROUNDS": 3, "RESTARTS": 1},
+        defines={"NUM_WORKERS": 3, "PUSHES": 1, "ROUNDS": 3, "RESTARTS": 1, "RENAMES": 0},
         model=HOT_ROW,
         is_long=True,
     ),

@@ -46,6 +46,8 @@ from switchfold.hostlib.hot_rows.row_packets import SERVER_ID_BASE, RowPackets
 from switchfold.hostlib.parameter_server import ClientOptions
 from switchfold.hostlib.parameter_server.hot_worker import ServerRows
 from switchfold.hostlib.parameter_server.hot_worker import server_rows as module
+from switchfold.hostlib.parameter_server.hot_worker.scheme_choice import HotRowChoice
+from switchfold.hostlib.parameter_server.options import HotRowUse
 from switchfold.hostlib.parameter_server.rows import PulledRows
 from switchfold.hostlib.peers.event_loop import Timer
 from switchfold.hostlib.peers.frames import (
@@ -117,7 +119,8 @@ class WorldWorker:
         self.batches: list[bytes] = []
         options = ClientOptions(worker_id=worker_id, hot_sample=1.0)
         loop: Any = world.loop
-        self.rows = ServerRows(loop, _Session(self), options)
+        self.choice = HotRowChoice(HotRowUse.ALWAYS)
+        self.rows = ServerRows(loop, _Session(self), options, self.choice)
 
     def push(self, keys: Sequence[int], gradients: Floats) -> Call:
         call = Call()

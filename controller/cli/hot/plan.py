@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
+from ....hostlib.parameter_server import HotRowUse
 from ....hostlib.parameter_server.rows import Optimiser
 from ....hostlib.parameter_server.tables import TableDefinition
 
@@ -52,6 +53,8 @@ class TablePlan:
     """Most hot keys of a table on each server."""
     hot_rows: int = 256
     """Most hot rows of all tables of a server."""
+    use: HotRowUse = HotRowUse.ALWAYS
+    """Whether workers push and pull hot keys through the switch even where that is slower."""
     flush_s: float = 0.03
     """How long workers and servers wait for the other workers' pushes to a row."""
     refresh_s: float = 5.0
@@ -131,5 +134,6 @@ class TablePlan:
             raise ValueError(f"{path}: unknown keys {sorted(unknown)}")
         raw["workload"] = TableWorkload(raw["workload"])
         raw["offload"] = Offload(raw["offload"])
+        raw["use"] = HotRowUse(raw["use"])
         raw["servers"] = tuple((str(host), int(port)) for host, port in raw["servers"])
         return cls(**raw)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ....hostlib.config import join_from_environment, secret_from_environment
 from ....hostlib.errors import HostlibError
-from ....hostlib.parameter_server import ClientOptions
+from ....hostlib.parameter_server import ClientOptions, HotRowUse
 from ....hostlib.parameter_server.rows import Versions
 from ....hostlib.parameter_server.tables import SparseTable, TableClient
 from ....hostlib.session import Session
@@ -82,8 +82,8 @@ def open_client(plan: TablePlan, session: Session) -> TableClient:
     options = ClientOptions(
         worker_id=worker_id,
         token=secret_from_environment(),
-        use_hot_rows=plan.offload is not Offload.NONE,
         latency_log=plan.latency_directory,
+        use_hot_rows=HotRowUse.NEVER if plan.offload is Offload.NONE else plan.use,
     )
     if plan.offload not in (Offload.LRU, Offload.RANDOM):
         return TableClient(plan.servers, options)

@@ -72,7 +72,7 @@ class HotRowServer:
         self._planner = HotPlanner(server_id)
         self._rounds = RoundServer(loop, tables, self._planner, self._end, self._flush_s)
         self._values = ValueServer(loop, tables, self._end, write_s)
-        self._teller = WorkerTeller(loop, self._compose)
+        self._teller = WorkerTeller(loop, self._compose, self._flush_s)
         self._link: RowLink | None = None
         self._view: RowView | None = None
         self._is_changing = False  # a layout waits for the log
@@ -157,7 +157,7 @@ class HotRowServer:
         rounds["version"] = self._values.version
         self._teller.note(decided.generation, rounds)
         if has_pushes.any():
-            self._values.mark(self._state.served.indexes(rounds["row"][has_pushes]))
+            self._values.mark_summed(self._state.served.indexes(rounds["row"][has_pushes]))
 
     def on_layout(self) -> None:
         """Learn that other rows are hot from now on."""

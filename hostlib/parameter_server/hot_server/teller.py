@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ...peers.event_loop import EventLoop
 from ...peers.frames import FrameKind, HotRowsFrame, HotRowsState, Packable, RoundsFrame
 
-_TELL_S: Final = 0.001
-"""Decisions that come within this time go together."""
+_TELL_SHARE: Final = 0.1
+"""Of the time that a round waits for its workers: decisions that come within it go together."""
 _AT_ONCE: Final = 1 << 16
 """Most decisions of a frame."""
 
@@ -36,9 +36,12 @@ class HotCaller(Protocol):
 class WorkerTeller:
     """Runs in the loop's thread. A worker that does not read gets the whole state later."""
 
-    def __init__(self, loop: EventLoop, compose: Callable[[int], HotRowsState | None]) -> None:
+    def __init__(
+        self, loop: EventLoop, compose: Callable[[int], HotRowsState | None], flush_s: float
+    ) -> None:
         """`compose` returns what a worker has to know; None: it learns that later."""
         self._loop = loop
+        self._pause_s = _TELL_SHARE * flush_s
         self._compose = compose
         self._callers: dict[int, HotCaller] = {}
         self._behind: set[int] = set()
@@ -87,7 +90,7 @@ class WorkerTeller:
             self._tell_decided()
             self._generation = generation
         if not self._decided:
-            self._loop.call_later(_TELL_S, self._tell_decided)
+            self._loop.call_later(self._pause_s, self._tell_decided)
         self._decided.append(decided)
 
     def answer(self, caller: HotCaller, generation: int, decided: NDArray[np.void]) -> None:

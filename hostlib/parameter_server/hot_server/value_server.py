@@ -19,6 +19,10 @@ from .value_writer import ValueWriter
 
 _REWRITE_S: Final = 5.0
 """Every row is written again after this time at the latest: a switch may have lost its values."""
+IDLE_S: Final = 1.0
+"""Without sums for so long, workers push all keys by TCP, as far as the server knows..."""
+IDLE_WRITE_S: Final = 0.2
+"""...and then this is the least time between two writes, which hardly any worker reads."""
 _COLD: Final = int(Flag.COLD)
 
 
@@ -41,7 +45,7 @@ class ValueServer:
         self._is_on = False
         self._is_armed = False
         self._version_offset = 0
-        self._rewritten_s = time.monotonic()
+        self._rewritten_s = self._summed_s = time.monotonic()
 
     @property
     def version(self) -> int:
@@ -56,12 +60,18 @@ class ValueServer:
     def start(self) -> None:
         """Write all rows; the switches have them."""
         self._is_on = True
+        self._summed_s = time.monotonic()
         self._arm()
 
     def mark(self, indexes: Indexes) -> None:
         """Learn that values of rows have changed; -1 is no row."""
         self._writer.mark(indexes[indexes >= 0])
         self._arm()
+
+    def mark_summed(self, indexes: Indexes) -> None:
+        """Learn that sums of pushes have changed values of rows; -1 is no row."""
+        self._summed_s = time.monotonic()
+        self.mark(indexes)
 
     def write_some_again(self) -> None:
         """Have every row written again in turn; called every now and then."""
@@ -97,7 +107,9 @@ class ValueServer:
     def _arm(self) -> None:
         if self._is_on and not self._is_armed and self._writer.has_work:
             self._is_armed = True
-            self._loop.call_later(self._write_s, self._write)
+            is_idle = time.monotonic() - self._summed_s > IDLE_S
+            pause_s = max(self._write_s, IDLE_WRITE_S) if is_idle else self._write_s
+            self._loop.call_later(pause_s, self._write)
 
     def _write(self) -> None:
         self._is_armed = False

@@ -18,7 +18,7 @@ from ...transports.base import Datagrams
 from .open_calls import OpenCalls
 from .row_map import Floats, HotCells, Indices, RowMap
 
-TRY_S: Final = 0.005
+TRY_S: Final = 0.02
 """Until a READ is sent again, and then until the server is asked instead."""
 MOST_TRIES: Final = 2
 _WINDOW: Final = 1 << 30

@@ -36,6 +36,7 @@ from .pushes import HotPushes
 from .reads import HotReads
 from .row_map import Floats, Indices, KeyedGradients, Keys, RowMap
 from .row_socket import RowSocket
+from .scheme_choice import HotRowChoice
 
 UNKNOWN_UPDATES: Final = (1 << 32) - 1
 """In `PulledRows.updates`, of keys whose values came from a switch."""
@@ -88,6 +89,8 @@ class ServerRows:
         loop: EventLoop,
         cold: ColdPath,
         options: ClientOptions,
+        choice: HotRowChoice,
+        *,
         make_counts: MakeCounts = KeyCounts,
         meter: SwitchMeter | None = None,
     ) -> None:
@@ -96,6 +99,7 @@ class ServerRows:
         self._measured: dict[int, SwitchRequest] = {}  # pushes, by call
         self._cold = cold
         self._options = options
+        self._choice = choice
         self._calls = OpenCalls()
         self._pushes = HotPushes(self, self._calls)
         self._reads = HotReads(self)
@@ -129,6 +133,9 @@ class ServerRows:
             self._cold.push(table, payload, num_keys, done)
             return
         now_s = time.monotonic()
+        if not self._choice.note(num_keys, now_s):
+            self._cold.push(table, payload, num_keys, done)
+            return
         cells = hot.layout.cells(keys)
         is_hot = cells >= 0
         firsts = hot.first_row_of(cells[is_hot])
@@ -161,6 +168,9 @@ class ServerRows:
             self._cold.pull(table, keys, width, done)
             return
         now_s = time.monotonic()
+        if not self._choice.note(keys.size, now_s):
+            self._cold.pull(table, keys, width, done)
+            return
         cells = hot.layout.cells(keys)
         is_hot = cells >= 0
         is_hot[is_hot] = self._pushes.is_hot(hot.first_row_of(cells[is_hot]), now_s)

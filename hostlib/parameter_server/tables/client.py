@@ -21,12 +21,14 @@ from ...errors import (
     PeerClosedError,
     RowShapeError,
 )
-from ...latency import WorkerLog
+from ...latency import SwitchMeter, WorkerLog
 from ...peers.event_loop import EventLoop
 from ...peers.frames import MAX_BATCH_BYTES, FrameKind, Greeting, Purpose
 from ...peers.handshake import PeerCall
+from ..hot_worker import ServerRows
 from ..hot_worker.key_counts import KeyCounts, MakeCounts
-from ..options import GENERATION, ClientOptions
+from ..hot_worker.scheme_choice import HotRowChoice
+from ..options import GENERATION, ClientOptions, HotRowUse
 from ..rows import PulledRows, Versions
 from ..rows.optimisers import check_array
 from .change import MAX_OPEN_REQUESTS, pack_rate
@@ -70,6 +72,13 @@ class TableClient:
                 options.latency_log, worker_id=options.worker_id, job=options.job
             )
         self._loop = EventLoop("switchfold-tables")
+        choice = HotRowChoice(options.use_hot_rows)
+
+        def make_hot(session: ShardSession, meter: SwitchMeter | None) -> ServerRows:
+            return ServerRows(
+                self._loop, session, options, choice, make_counts=make_counts, meter=meter
+            )
+
         self._sessions = [
             ShardSession(
                 self._loop,
@@ -84,7 +93,7 @@ class TableClient:
                 self._incarnation,
                 options=options,
                 latency=self._latency,
-                make_counts=make_counts,
+                make_hot=None if options.use_hot_rows is HotRowUse.NEVER else make_hot,
             )
             for shard, address in enumerate(servers)
         ]

@@ -39,7 +39,6 @@ from ...peers.frames import (
 )
 from ...peers.handshake import PeerCall
 from ..hot_worker import ServerRows
-from ..hot_worker.key_counts import KeyCounts, MakeCounts
 from ..options import ClientOptions
 from ..rows import PulledRows
 from .denial import error_of
@@ -51,6 +50,7 @@ _IN_ITERATIONS: Final = frozenset((FrameKind.PUSH, FrameKind.RATE, FrameKind.ADV
 _VERSION_WORDS: Final = VERSION_BYTES // 4
 Done = Callable[[HostlibError | None], None]
 DonePull = Callable[[PulledRows | HostlibError], None]
+MakeHot = Callable[["ShardSession", SwitchMeter | None], ServerRows]
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,9 @@ class ShardSession:
         *,
         options: ClientOptions,
         latency: WorkerLog | None = None,
-        make_counts: MakeCounts = KeyCounts,
+        make_hot: MakeHot | None = None,
     ) -> None:
+        """`make_hot` makes the server's hot rows; None: the worker does not use them."""
         self.shard = call.greeting.receiver
         self.clock = 0
         """The worker's clock at the server, once this has taken what is open."""
@@ -122,11 +123,9 @@ class ShardSession:
         self._pull_numbers = itertools.count(1)
         self._rows: NDArray[np.uint32] | None = None  # of the payload under way
         self._entered: list[Callable[[HostlibError | None], None]] = []
-        self.hot: ServerRows | None = None
+        meter = SwitchMeter(self._meter) if self._meter is not None else None
+        self.hot = make_hot(self, meter) if make_hot is not None else None
         """The server's hot rows, if the worker may use them."""
-        if options.use_hot_rows:
-            meter = SwitchMeter(self._meter) if self._meter is not None else None
-            self.hot = ServerRows(loop, self, options, make_counts, meter)
 
     def enter(self, done: Done) -> None:
         """Call `done` when the server has answered, and `clock` is set."""

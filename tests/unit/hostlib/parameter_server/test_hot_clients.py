@@ -21,7 +21,7 @@ from hot_world_server import gradients_of
 from live_hot_server import LiveHotServer
 from row_switch import RowSwitch
 from switchfold.hostlib.errors import ConfigurationError, PeerClosedError
-from switchfold.hostlib.parameter_server import ClientOptions
+from switchfold.hostlib.parameter_server import ClientOptions, HotRowUse
 from switchfold.hostlib.parameter_server.hot_worker import UNKNOWN_UPDATES, key_samples, reads
 from switchfold.hostlib.parameter_server.tables import SparseTable, TableClient, TableDefinition
 from table_cluster import open_client
@@ -67,7 +67,7 @@ def heat(client: TableClient, server: LiveHotServer) -> tuple[SparseTable, int]:
 
 def sums_of(server: LiveHotServer, worker_id: int = 0) -> Lanes:
     """Return what the server has, in lanes."""
-    with open_client([server.address], worker_id, use_hot_rows=False) as client:
+    with open_client([server.address], worker_id, use_hot_rows=HotRowUse.NEVER) as client:
         rows = client.define(DEFINITION).pull(np.arange(NUM_KEYS)).result(WAIT_S)
     return (16 * rows.values).astype(np.int64)
 
@@ -194,7 +194,7 @@ def test_two_tables_have_hot_rows() -> None:
         assert num_tables() == 2
         for client in clients:
             client.close()
-        with open_client([server.address], 0, use_hot_rows=False) as client:
+        with open_client([server.address], 0, use_hot_rows=HotRowUse.NEVER) as client:
             for definition, total in zip(definitions, sums, strict=True):
                 rows = client.define(definition).pull(np.arange(num_keys)).result(WAIT_S)
                 np.testing.assert_array_equal(16 * rows.values, total)
@@ -221,7 +221,7 @@ def test_clients_that_may_not_use_hot_rows_push_by_tcp() -> None:
         _, count = heat(clients[0], server)
         clients[0].close()
         pushed = switch.passed["aggregate_add"]
-        with open_client([server.address], 0, use_hot_rows=False) as client:
+        with open_client([server.address], 0, use_hot_rows=HotRowUse.NEVER) as client:
             table = client.define(DEFINITION)
             table.push(HOT, gradients_of(np.ones((HOT.size, WIDTH)))).result(WAIT_S)
             rows = table.pull(HOT).result(WAIT_S)

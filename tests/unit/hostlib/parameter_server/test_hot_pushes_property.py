@@ -36,8 +36,8 @@ class Schedule:
         return self.random.randint(0, 3)
 
     def step(self) -> None:
-        kinds = (self.push, self.packet, self.frame, self.time, self.fault)
-        self.random.choices(kinds, weights=(10, 60, 20, 8, 2))[0]()
+        kinds = (self.push, self.packet, self.frame, self.time, self.choose, self.fault)
+        self.random.choices(kinds, weights=(10, 60, 20, 8, 0.5, 2))[0]()
 
     def push(self) -> None:
         worker = self.random.choice(self.world.workers)
@@ -69,6 +69,11 @@ class Schedule:
 
     def time(self) -> None:
         self.world.loop.pass_by(self.random.uniform(0, 2 * FLUSH_S))
+
+    def choose(self) -> None:
+        """Let a worker go without hot rows for a while, or with them again."""
+        choice = self.random.choice(self.world.workers).choice
+        choice.uses_hot = not choice.uses_hot
 
     def fault(self) -> None:
         faults = (self.cut, self.restart, self.evict, self.change_rows, self.change_view)

@@ -23,6 +23,8 @@ from switchfold.hostlib.peers.frames import (
     RoundsFrame,
 )
 
+FLUSH_S = 0.1
+
 
 class StoppedLoop:
     """Keeps timers until `run`."""
@@ -63,7 +65,7 @@ def decisions(count: int) -> NDArray[np.void]:
 def test_decisions_of_a_generation_go_together_to_those_who_read() -> None:
     loop: Any = StoppedLoop()
     states: list[HotRowsState | None] = [HotRowsState(5)]
-    teller = WorkerTeller(loop, lambda worker_id: states[0])
+    teller = WorkerTeller(loop, lambda worker_id: states[0], FLUSH_S)
     first, second = Reader(), Reader()
     teller.enter(0, first)
     teller.enter(1, second)

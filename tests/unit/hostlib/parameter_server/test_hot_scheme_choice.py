@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker takes hot rows where they make it faster, and hardly pays for finding out."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from switchfold.hostlib.errors import ConfigurationError
+from switchfold.hostlib.parameter_server import ClientOptions, HotRowUse
+from switchfold.hostlib.parameter_server.hot_worker.scheme_choice import (
+    COST,
+    LONGEST_GAP_S,
+    HotRowChoice,
+)
+
+KEYS = 1000
+
+
+class Worker:
+    """Makes one call after the other; `hot_s` and `cold_s` are how long one takes."""
+
+    def __init__(self, hot_s: float, cold_s: float, *, noise: float = 0.0) -> None:
+        self.choice = HotRowChoice(HotRowUse.AUTO)
+        self.hot_s, self.cold_s, self.noise = hot_s, cold_s, noise
+        self.now_s = 50.0
+        self.random = random.Random(1)
+        self.changes: list[tuple[float, bool]] = []
+
+    def run(self, duration_s: float) -> float:
+        """Make calls for a time; return the share of the calls that used the switch."""
+        end_s, num_calls, num_hot = self.now_s + duration_s, 0, 0
+        while self.now_s < end_s:
+            uses_hot = self.choice.note(KEYS, self.now_s)
+            if not self.changes or self.changes[-1][1] != uses_hot:
+                self.changes.append((self.now_s, uses_hot))
+            call_s = self.hot_s if uses_hot else self.cold_s
+            self.now_s += call_s * (1 + self.noise * self.random.uniform(-1, 1))
+            num_calls += 1
+            num_hot += uses_hot
+        return num_hot / num_calls
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.8])
+def test_the_faster_scheme_is_taken(noise: float) -> None:
+    slower = Worker(0.010, 0.005, noise=noise)
+    faster = Worker(0.005, 0.010, noise=noise)
+    assert slower.run(60) < 0.1
+    assert faster.run(60) > 0.9
+    assert slower.run(600) < 0.02
+    assert faster.run(600) > 0.98
+
+
+@pytest.mark.parametrize("hot_s", [0.002, 0.004, 0.0045, 0.0055, 0.008, 0.02, 0.1])
+def test_trials_cost_little(hot_s: float) -> None:
+    worker = Worker(hot_s, 0.005)
+    worker.run(40)
+    num_calls = [0, 0]
+    end_s = worker.now_s + 2000
+    begun_s = worker.now_s
+    while worker.now_s < end_s:
+        num_calls[worker.run(0.001) > 0] += 1
+    best = (worker.now_s - begun_s) / min(hot_s, 0.005)
+    assert sum(num_calls) >= (1 - 1.5 * COST) * best
+
+
+def test_nearly_equal_schemes_are_not_changed() -> None:
+    worker = Worker(0.0051, 0.005)
+    worker.run(500)
+    assert worker.choice.num_trials > 1
+    assert worker.choice.uses_hot
+    assert worker.run(200) > 0.9
+
+
+def test_another_bottleneck_is_found_out() -> None:
+    worker = Worker(0.010, 0.005)
+    worker.run(200)
+    assert not worker.choice.uses_hot
+    worker.hot_s = 0.003
+    worker.run(1500)
+    assert worker.choice.uses_hot
+    worker.hot_s = 0.010
+    worker.run(1500)
+    assert not worker.choice.uses_hot
+
+
+def test_trials_become_rarer() -> None:
+    worker = Worker(0.010, 0.005)
+    worker.run(4000)
+    begins = [at_s for at_s, uses_hot in worker.changes if uses_hot]
+    pauses = [after - before for before, after in itertools.pairwise(begins)]
+    assert pauses[1] > 1.5 * pauses[0]
+    assert max(pauses) > 10 * pauses[0]
+
+
+def test_a_pause_of_the_worker_is_in_no_window() -> None:
+    worker = Worker(0.010, 0.005)
+    for _ in range(400):
+        worker.run(0.05)
+        if not worker.choice.uses_hot and worker.choice.num_trials == 0:
+            worker.now_s += 20 * LONGEST_GAP_S  # in the middle of a window without the switch
+            break
+    worker.run(30)
+    assert worker.choice.num_trials
+    assert not worker.choice.uses_hot
+
+
+@pytest.mark.parametrize("use", [HotRowUse.ALWAYS, HotRowUse.NEVER])
+def test_a_fixed_choice_stays(use: HotRowUse) -> None:
+    choice = HotRowChoice(use)
+    found = {choice.note(KEYS, 0.001 * at) for at in range(5000)}
+    assert found == {use is HotRowUse.ALWAYS}
+    assert choice.num_trials == 0
+
+
+def test_other_uses_are_refused() -> None:
+    use: HotRowUse = "often"  # pyright: ignore[reportAssignmentType]
+    with pytest.raises(ConfigurationError, match="auto, always, never"):
+        ClientOptions(worker_id=0, use_hot_rows=use)
