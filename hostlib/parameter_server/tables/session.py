@@ -106,6 +106,8 @@ class ShardSession:
         self._heard_s = 0.0
         self._silence: Timer | None = None  # looks for too long a silence while something is open
         self._meter = RequestMeter(loop, latency, self.shard) if latency is not None else None
+        self.switch_meter = SwitchMeter(self._meter) if self._meter is not None else None
+        """Measures requests by the switch."""
         self._link: DialledLink | None = None
         self._has_entered = False
         self._changes: dict[int, _Change] = {}  # by number, in rising order
@@ -117,8 +119,7 @@ class ShardSession:
         self.hot: ServerRows | None = None
         """The server's hot rows, if the worker may use them."""
         if options.use_hot_rows:
-            meter = SwitchMeter(self._meter) if self._meter is not None else None
-            self.hot = ServerRows(loop, self, options, make_counts, meter)
+            self.hot = ServerRows(loop, self, options, make_counts, self.switch_meter)
 
     def enter(self, done: Done) -> None:
         """Call `done` when the server has answered, and `clock` is set."""
