@@ -69,6 +69,15 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a new folder whose path is short enough for sockets, however long the test's name is.
+
+    pytest's own has the test's name, and so room for a process id of four digits but not of five.
+    """
+    return tmp_path_factory.mktemp("t")
+
+
+@pytest.fixture
 def check_golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
     """Return a function that compares a text with a golden file, or renews it with --golden."""
 

@@ -29,6 +29,7 @@ class StoredKind(enum.IntEnum):
 
     SKETCH = 1
     LANE_LAYOUT = 2
+    BATCHES = 3
 
 
 def pack_arrays(kind: StoredKind, fields: bytes, *arrays: NDArray[Any]) -> bytes:

@@ -101,6 +101,7 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     ),
     "placement_shards": (None, c_void_p, c_uint64, c_uint32, c_void_p),
     "placement_order": (None, c_void_p, c_uint64, c_uint32, c_void_p, c_void_p),
+    "row_order": (c_int, c_void_p, c_void_p, c_uint32, c_uint32, c_uint32, c_void_p),
     "row_table_new": (c_void_p, c_void_p, POINTER(RowTableOptionsStruct)),
     "row_table_free": (None, c_void_p),
     "row_table_rows": (c_uint32, c_void_p),

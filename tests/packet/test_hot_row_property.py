@@ -14,19 +14,21 @@ import pytest
 from packet_frames import Datagram, change, describe
 from packet_target import Target
 from packet_tree import Child, HotRow, Node, Parent, switch, worker
-from slot_reference import (
-    Destination,
+from reference_job import (
     ReferenceChild,
     ReferenceJob,
     ReferenceParent,
     ReferenceRow,
+)
+from slot_reference import (
+    Destination,
     ReferenceSwitch,
     Reply,
 )
 from switchfold.hostlib.slots.wire import Flag, Operation, Outcome
 
 OpenNode = Callable[..., Node]
-NUM_PACKETS = int(os.environ.get("SWITCHFOLD_HOT_PACKETS", "6000"))
+NUM_PACKETS = int(os.environ.get("SWITCHFOLD_HOT_PACKETS", "2500"))
 NUM_PACKETS_SLOW_TARGET = 1500
 SEED = 20261123
 SERVER = Child(child_id=40, port=4, station=worker(9), contributor_mask=0, max_contributors=0)

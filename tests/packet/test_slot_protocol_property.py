@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from packet_frames import Job, describe, to_all_workers, to_switch, to_worker
 from packet_target import Entry, Target, job_entries
+from reference_job import (
+    ReferenceJob,
+    worker_children,
+)
 from slot_reference import (
     Destination,
-    ReferenceJob,
     ReferenceSwitch,
     Reply,
-    worker_children,
 )
 from slot_schedule import Schedule
 from switchfold.hostlib.slots.wire import Flag, Operation, Outcome

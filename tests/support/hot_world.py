@@ -32,11 +32,13 @@ from hot_world_server import (
     WorldServer,
     gradients_of,
 )
-from slot_reference import (
-    Destination,
+from reference_job import (
     ReferenceChild,
     ReferenceJob,
     ReferenceRow,
+)
+from slot_reference import (
+    Destination,
     ReferenceSwitch,
 )
 from switchfold.hostlib.errors import HostlibError
@@ -48,8 +50,9 @@ from switchfold.hostlib.parameter_server.rows import PulledRows
 from switchfold.hostlib.peers.event_loop import Timer
 from switchfold.hostlib.peers.frames import (
     Frame,
+    FrameKind,
     RoundsFrame,
-    SketchFrame,
+    SampleFrame,
 )
 from switchfold.hostlib.slots.wire import EXPONENT_BIAS, Operation, view_datagrams
 
@@ -111,6 +114,7 @@ class WorldWorker:
         self.changes: deque[tuple[Keys, Floats, Callable[[HostlibError | None], None]]] = deque()
         self.pulls: deque[tuple[Keys, Callable[[PulledRows | HostlibError], None]]] = deque()
         self.sketches: list[bytes] = []
+        self.batches: list[bytes] = []
         options = ClientOptions(worker_id=worker_id, hot_sample=1.0)
         loop: Any = world.loop
         self.rows = ServerRows(loop, _Session(self), options)
@@ -167,8 +171,9 @@ class WorldWorker:
         self.pulls.append((keys, done))
 
     def send_frame(self, frame: Any, payload: memoryview) -> None:
-        if isinstance(frame, SketchFrame):
-            self.sketches.append(bytes(payload))
+        if isinstance(frame, SampleFrame):
+            samples = self.sketches if frame.kind is FrameKind.SKETCH else self.batches
+            samples.append(bytes(payload))
             return
         assert isinstance(frame, RoundsFrame)
         self.decides.append((frame.generation, frame.rounds(memoryview(bytes(payload)))))

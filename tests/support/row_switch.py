@@ -27,11 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopback import LOOPBACK
-from slot_reference import (
-    Destination,
+from reference_job import (
     ReferenceChild,
     ReferenceJob,
     ReferenceRow,
+)
+from slot_reference import (
+    Destination,
     ReferenceSwitch,
 )
 from switchfold.hostlib.control.view import Endpoint

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slot_reference import ReferenceChild, ReferenceJob, ReferenceParent
+from reference_job import (
+    ReferenceChild,
+    ReferenceJob,
+    ReferenceParent,
+)
 from switchfold.hostlib.slots.wire import UDP_PORT
 
 Shape = tuple["int | Shape", ...]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...control.row_server_link import ROW_DTYPE, RowView
 from ...control.view import Endpoint
 from ...errors import HostlibError, HotRowError, TransportError
-from ...hot_rows import FrequencySketch
+from ...hot_rows import FrequencySketch, KeyBatches
 from ...peers.event_loop import EventLoop
 from ...peers.frames import HotRowsState
 from ...slots.wire import Operation
@@ -126,6 +126,11 @@ class HotRowServer:
                 raise HotRowError(f"a sketch of {sketch.capacity} counters instead of {capacity}")
             self._tables.counters["hot_sketches"] += 1
             self._planner.add_sketch(table, sketch)
+
+    def add_batches(self, table: int, batches: KeyBatches) -> None:
+        """Take the keys of some mini-batches of a worker."""
+        if self._has_hot_keys(table):
+            self._planner.add_batches(table, batches)
 
     def decide(
         self, worker_id: int, caller: HotCaller, generation: int, asked: RowsOfRounds

@@ -4,28 +4,23 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol, final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...control.row_server_link import MAX_ROW_SERVERS, RowView
-from ...errors import HotRowError, RowTableError
+from ...errors import HotRowError
 from ...hot_rows import (
-    EMPTY,
     FrequencySketch,
-    HotSet,
-    HotSetChange,
-    HotSetOptions,
-    HotSetTracker,
+    KeyBatches,
+    KeyPlaces,
     LaneLayout,
+    PlannedTable,
     RowShape,
-    plan_layout,
-    refresh_layout,
 )
 from .rounds import MOST_ROWS, U32, count_workers
 from .served_rows import SERVED_DTYPE, Floats, Lanes, ServedRows
@@ -42,57 +37,13 @@ _EXPONENTS: Final = (-120, 90)
 _SAMPLED: Final = 256
 """Keys of a push whose gradients are looked at."""
 _MOST_EPOCHS: Final = (1 << 32) // MAX_ROW_SERVERS - 1
-_logger = logging.getLogger(__name__)
-
-
-class HotDefinition(Protocol):
-    """What the planner needs of a TableDefinition."""
-
-    @property
-    def name(self) -> str:
-        """For messages."""
-        ...
-
-    @property
-    def width(self) -> int:
-        """Values of a key."""
-        ...
-
-    @property
-    def hot_keys(self) -> int:
-        """Most hot keys."""
-        ...
-
-    @property
-    def sketch_capacity(self) -> int:
-        """Counters of the workers' sketches."""
-        ...
-
-
-class PlannedTable(Protocol):
-    """What the planner needs of a table."""
-
-    @property
-    def definition(self) -> HotDefinition:
-        """What the table is."""
-        ...
-
-    def prepare(self, keys: NDArray[np.int64], gradients: Floats) -> None:
-        """Make rows. Raises RowTableError."""
-        ...
 
 
 @dataclass
 class _TablePlan:
     """What is known of a table's keys and gradients."""
 
-    sketch: FrequencySketch | None = None
-    """Of the workers, since the last refresh."""
-    tracker: HotSetTracker | None = None
-    size: tuple[int, int] = (0, 0)
-    """Hot keys and counters of the tracker."""
-    layout: LaneLayout | None = None
-    """The last one."""
+    places: KeyPlaces = field(default_factory=KeyPlaces)
     largest: float = 0.0
     """Of the gradients since the last refresh."""
     exponent: int | None = None
@@ -120,10 +71,11 @@ class HotPlanner:
 
     def add_sketch(self, table: int, sketch: FrequencySketch) -> None:
         """Take what a worker has counted. Raises HotRowError if others count otherwise."""
-        plan = self._plan(table)
-        if plan.sketch is None:
-            plan.sketch = FrequencySketch(sketch.capacity)
-        plan.sketch.merge(sketch)
+        self._plan(table).places.add_sketch(sketch)
+
+    def add_batches(self, table: int, batches: KeyBatches) -> None:
+        """Take the keys of some mini-batches of a worker."""
+        self._plan(table).places.add_batches(batches)
 
     def note_gradients(self, table: int, gradients: Floats) -> None:
         """Learn of gradients that a worker has pushed."""
@@ -209,7 +161,7 @@ class HotPlanner:
     def _keep(self, served: ServedRows) -> None:
         for part in served.parts:
             plan = self._plan(part.table)
-            plan.layout = part.layout
+            plan.places.last_layout = part.layout
             exponents = served.rows["exponent"][part.first : part.first + part.layout.num_rows]
             plan.exponent = int(exponents.max())
 
@@ -221,62 +173,21 @@ class HotPlanner:
         self, number: int, table: PlannedTable, shape: RowShape, free: U32, *, is_refresh: bool
     ) -> _Block | None:
         """Return rows with the table's last layout, or with the keys that workers have counted."""
-        layout = self._plan(number).layout
+        places = self._plan(number).places
+        layout = places.last_layout
         if layout is None or layout.shape != shape or layout.num_rows > free.size:
-            layout = self._first_layout(number, table, shape, free.size) if is_refresh else None
+            layout = places.plan(table, shape, free.size) if is_refresh else None
         if layout is None:
             return None
         rows = np.zeros(layout.num_rows, SERVED_DTYPE)
         rows["row"], rows["table"] = free[: layout.num_rows], number
         return _Block(number, layout, rows)
 
-    def _first_layout(
-        self, number: int, table: PlannedTable, shape: RowShape, num_free: int
-    ) -> LaneLayout | None:
-        span = shape.rows_per_key
-        num_rows = min(shape.num_rows(table.definition.hot_keys), num_free // span * span)
-        if not num_rows:
-            return None
-        hot_set = self._choose(number, table, num_rows // span * shape.keys_per_row)
-        if hot_set is None or not hot_set.keys.size or not _has_room(table, hot_set.keys):
-            return None
-        return plan_layout(hot_set.keys, shape, num_rows=num_rows).layout
-
     def _refreshed(self, block: _Block, table: PlannedTable) -> _Block:
         """Return a table's rows with the keys that are hot now."""
-        hot_set = self._choose(block.table, table, block.layout.keys.size)
-        if hot_set is None:
-            return block
-        before = np.sort(block.layout.keys[block.layout.keys != EMPTY])
-        now = np.sort(hot_set.keys)
-        change = HotSetChange(
-            kept=np.intersect1d(before, now, assume_unique=True),
-            added=np.setdiff1d(now, before, assume_unique=True),
-            removed=np.setdiff1d(before, now, assume_unique=True),
-            is_shift=False,
-            hot_set=hot_set,
-        )
-        if not (change.added.size or change.removed.size) or not _has_room(table, change.added):
-            return block
-        refreshed = refresh_layout(block.layout, change)
-        block.rows["epoch"][refreshed.changed_rows] = 0
-        return block._replace(layout=refreshed.layout)
-
-    def _choose(self, number: int, table: PlannedTable, num_cells: int) -> HotSet | None:
-        """Return the hot set by the sketches since the last refresh, None without any."""
-        plan = self._plan(number)
-        sketch, plan.sketch = plan.sketch, None
-        if sketch is None or not sketch.total:
-            return None
-        size = min(table.definition.hot_keys, num_cells, sketch.capacity)
-        if plan.tracker is None or plan.size != (size, sketch.capacity):
-            plan.size = (size, sketch.capacity)
-            plan.tracker = HotSetTracker(HotSetOptions(size=size, sketch_capacity=sketch.capacity))
-        try:
-            return plan.tracker.refresh([sketch]).hot_set
-        except HotRowError as error:
-            _logger.warning("table %r: %s", table.definition.name, error)
-            return None
+        layout = self._plan(block.table).places.refresh(table, block.layout)
+        block.rows["epoch"][layout.epochs != block.layout.epochs] = 0
+        return block._replace(layout=layout)
 
     def _scale(self, block: _Block, *, is_new: bool, may_fall: bool) -> None:
         """Set the exponents of rows that need another one, which takes a new epoch."""
@@ -311,13 +222,3 @@ class HotPlanner:
             number=served.number + 1,
             num_epochs=used + new.size,
         )
-
-
-def _has_room(table: PlannedTable, keys: NDArray[np.int64]) -> bool:
-    """Make the rows of keys; return whether there is room for them."""
-    try:
-        table.prepare(keys, np.zeros((keys.size, table.definition.width), np.float32))
-    except RowTableError as error:
-        _logger.warning("hot keys stay as they were: %s", error)
-        return False
-    return True

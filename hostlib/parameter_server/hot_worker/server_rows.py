@@ -24,13 +24,13 @@ from ...peers.frames import (
     HotRowsState,
     Packable,
     RoundsFrame,
-    SketchFrame,
 )
 from ...slots.wire import Flag, Operation
 from ...transports.base import Datagrams
 from ..options import ClientOptions
 from ..rows import PulledRows
-from .key_counts import CountsKeys, KeyCounts, MakeCounts
+from .key_counts import KeyCounts, MakeCounts
+from .key_samples import KeySamples
 from .open_calls import Done, OpenCalls, Places
 from .pushes import HotPushes
 from .reads import HotReads
@@ -39,8 +39,6 @@ from .row_socket import RowSocket
 
 UNKNOWN_UPDATES: Final = (1 << 32) - 1
 """In `PulledRows.updates`, of keys whose values came from a switch."""
-SKETCH_S: Final = 1.0
-"""Between two sketches of a table."""
 _KEY_BYTES: Final = 8
 _logger = logging.getLogger(__name__)
 DonePull = Callable[[PulledRows | HostlibError], None]
@@ -104,10 +102,8 @@ class ServerRows:
         self._socket: RowSocket | None = None
         self._packets: RowPackets | None = None
         self._timer: Timer | None = None
-        self._make_counts = make_counts
-        self._counts: dict[int, CountsKeys] = {}  # by table
+        self._samples = KeySamples(loop, cold, options, make_counts)
         self._is_served = False  # the server has told of hot rows, or of none
-        self._sketches: Timer | None = None
 
     @property
     def num_open(self) -> int:
@@ -118,9 +114,7 @@ class ServerRows:
 
     def count_keys(self, table: int, capacity: int) -> None:
         """Count the keys of a table's pushes from now on."""
-        if table not in self._counts:
-            options = self._options
-            self._counts[table] = self._make_counts(capacity, options.hot_sample, options.worker_id)
+        self._samples.begin(table, capacity)
 
     def push(self, table: int, payload: memoryview, num_keys: int, done: Done) -> None:
         """Push keys and their gradients, which the payload holds: hot ones to the switch."""
@@ -128,7 +122,8 @@ class ServerRows:
         if self._cold.num_ahead:  # the worker's process before has pushed them
             self._cold.push(table, payload, num_keys, done)
             return
-        self._count(table, keys)
+        if self._is_served:
+            self._samples.count(table, keys)
         hot = self._pushes.map.tables.get(table)
         if hot is None or self._packets is None:
             self._cold.push(table, payload, num_keys, done)
@@ -230,9 +225,9 @@ class ServerRows:
 
     def close(self) -> None:
         """Close the socket, and stop the timers."""
-        for timer in (self._timer, self._sketches):
-            if timer is not None:
-                timer.cancel()
+        self._samples.close()
+        if self._timer is not None:
+            self._timer.cancel()
         if self._socket is not None:
             self._socket.close()
 
@@ -361,22 +356,6 @@ class ServerRows:
         if self._reads.next_s <= now_s:
             self._reads.tick(now_s)
         self._schedule()
-
-    def _count(self, table: int, keys: Keys) -> None:
-        counts = self._counts.get(table)
-        if counts is not None and self._is_served:
-            counts.count(keys)
-            if self._sketches is None:
-                self._sketches = self._loop.call_later(SKETCH_S, self._send_sketches)
-
-    def _send_sketches(self) -> None:
-        self._sketches = None
-        if not self._cold.can_send:
-            return  # the next push tries again
-        for table, counts in self._counts.items():
-            packed = counts.take()
-            if packed is not None:
-                self._cold.send_frame(SketchFrame(len(packed), table), memoryview(packed))
 
 
 @final

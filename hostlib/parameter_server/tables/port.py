@@ -10,7 +10,7 @@ from typing import Final, final
 import numpy as np
 
 from ...errors import HostlibError, HotRowError, PeerError, PeerProtocolError, PeerRefusedError
-from ...hot_rows import FrequencySketch
+from ...hot_rows import FrequencySketch, KeyBatches
 from ...latency import ServedRequests, ServerLog
 from ...peers.connection import Connection
 from ...peers.event_loop import EventLoop
@@ -26,7 +26,7 @@ from ...peers.frames import (
     ReceiptFrame,
     RoundsFrame,
     RowsFrame,
-    SketchFrame,
+    SampleFrame,
     TableFrame,
     pack_times,
 )
@@ -44,7 +44,8 @@ _MAX_UNREAD_BYTES: Final = MAX_BATCH_BYTES
 """Rows that a worker has not read; beyond it, its further pulls wait."""
 _MOST_UNTOLD_BYTES: Final = 1 << 22
 """What a worker has not read; beyond it, it is told nothing more of hot rows."""
-_HOT: Final = frozenset((FrameKind.DECIDE, FrameKind.SKETCH))
+_SAMPLES: Final = frozenset((FrameKind.SKETCH, FrameKind.BATCHES))
+_HOT: Final = _SAMPLES | {FrameKind.DECIDE}
 _KINDS: Final = CHANGES | _HOT | {FrameKind.PULL, FrameKind.HEARTBEAT}
 _MEASURED: Final = frozenset((FrameKind.PUSH, FrameKind.PULL))
 
@@ -142,12 +143,15 @@ class TablePort:
     def _take_hot(self, frame: Frame, payload: memoryview) -> None:
         if self._hot is None:
             return
-        if frame.kind is FrameKind.SKETCH:
+        if frame.kind in _SAMPLES:
+            table = SampleFrame.unpack(frame).table
             try:
-                sketch = FrequencySketch.unpack(bytes(payload))
-                self._hot.add_sketch(SketchFrame.unpack(frame).table, sketch)
+                if frame.kind is FrameKind.SKETCH:
+                    self._hot.add_sketch(table, FrequencySketch.unpack(bytes(payload)))
+                else:
+                    self._hot.add_batches(table, KeyBatches.unpack(bytes(payload)))
             except HotRowError as error:
-                raise PeerProtocolError(f"SKETCH frame: {error}") from error
+                raise PeerProtocolError(f"{frame.kind.name} frame: {error}") from error
             return
         asked = RoundsFrame.unpack(frame)
         rounds = asked.rounds(payload)

@@ -24,7 +24,7 @@ from .hot import (
     HotRowsFrame,
     HotRowsState,
     RoundsFrame,
-    SketchFrame,
+    SampleFrame,
     TableRows,
 )
 from .parameters import (
@@ -80,8 +80,8 @@ __all__ = [
     "ReceiptFrame",
     "RoundsFrame",
     "RowsFrame",
+    "SampleFrame",
     "ServerTimes",
-    "SketchFrame",
     "TableFrame",
     "TableRows",
     "UpdateFrame",

@@ -99,6 +99,8 @@ class FrameKind(enum.IntEnum):
     """Rounds of hot rows that the worker waits for."""
     SKETCH = 35
     """How often a worker has pushed to which keys of a table, in sampled mini-batches."""
+    BATCHES = 36
+    """The keys of some mini-batches of a table, which say which keys come together."""
 
 
 MAX_PAYLOAD_BYTES = {
@@ -133,6 +135,7 @@ MAX_PAYLOAD_BYTES = {
     FrameKind.DECISIONS: 1 << 20,
     FrameKind.DECIDE: 1 << 20,
     FrameKind.SKETCH: MAX_BATCH_BYTES,
+    FrameKind.BATCHES: 1 << 20,
 }
 
 

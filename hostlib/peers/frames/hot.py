@@ -166,17 +166,18 @@ class RoundsFrame(NamedTuple):
         return np.frombuffer(payload, dtype)
 
 
-class SketchFrame(NamedTuple):
-    """SKETCH; the payload is what `FrequencySketch.pack` returned."""
+class SampleFrame(NamedTuple):
+    """SKETCH, with a payload that `FrequencySketch.pack` returned; BATCHES: `KeyBatches.pack`."""
 
+    kind: FrameKind
     payload_bytes: int
     table: int
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
-        return pack_header(FrameKind.SKETCH, self.payload_bytes, tag=self.table)
+        return pack_header(self.kind, self.payload_bytes, tag=self.table)
 
     @classmethod
     def unpack(cls, frame: Frame) -> Self:
-        """Return the frame of a SKETCH header."""
-        return cls(frame.payload_bytes, frame.fields[-1])
+        """Return the frame of a header of these kinds."""
+        return cls(frame.kind, frame.payload_bytes, frame.fields[-1])

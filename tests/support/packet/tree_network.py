@@ -20,7 +20,10 @@ from packet_frames import (
     udp,
 )
 from packet_target import Entry, Target
-from slot_reference import Destination, ReferenceSwitch
+from slot_reference import (
+    Destination,
+    ReferenceSwitch,
+)
 from switchfold.hostlib.slots.wire import UDP_PORT, Outcome, datagram_dtype
 from tree_fabric import (
     PARENT_PORT,

@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How tests are shared out among processes: by file, or by switch."""
+"""How tests are shared out among processes, and where their files are."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
@@ -24,3 +26,10 @@ from side_by_side import unit_of
 )
 def test_unit_is_the_file_or_the_switch(nodeid: str, unit: str) -> None:
     assert unit_of(nodeid) == unit
+
+
+def test_folder_of_a_test_with_a_long_name_has_a_short_path(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert tmp_path.is_dir()
+    assert len(str(tmp_path.relative_to(tmp_path_factory.getbasetemp()))) < 8

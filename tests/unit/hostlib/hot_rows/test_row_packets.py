@@ -15,7 +15,7 @@ from switchfold.hostlib.peers.frames import (
     FrameKind,
     HotRowsState,
     RoundsFrame,
-    SketchFrame,
+    SampleFrame,
     TableRows,
 )
 from switchfold.hostlib.slots import wire
@@ -98,5 +98,5 @@ def test_headers_of_rounds_and_sketches_come_back_from_their_bytes() -> None:
     assert decided.rounds(memoryview(bytes(32))).size == 2
     with pytest.raises(PeerProtocolError, match="DECIDE of 9 bytes"):
         RoundsFrame(FrameKind.DECIDE, 9, 1).rounds(memoryview(bytes(9)))
-    sketch = SketchFrame(12, 2**32 - 1)
-    assert SketchFrame.unpack(Frame.unpack(sketch.pack())) == sketch
+    sketch = SampleFrame(FrameKind.SKETCH, 12, 2**32 - 1)
+    assert SampleFrame.unpack(Frame.unpack(sketch.pack())) == sketch

@@ -4,8 +4,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from switchfold.controller.cli.workloads.key_stream import SEARCH, KeyPopularity, KeyStream
@@ -136,6 +140,41 @@ def test_pairs_are_put_together() -> None:
     row = planned.layout.places(np.arange(64)).row
     assert np.array_equal(row[::2], row[1::2])
     assert planned.fill.ratio == 1.0
+
+
+def order_by_jaccard(batches: list[set[int]], num_keys: int, keys_per_row: int) -> list[int]:
+    """Return the ranks in the order that row_order.h describes, in rational numbers."""
+    left, order = list(range(num_keys)), list[int]()
+    own = [{n for n, batch in enumerate(batches) if rank in batch} for rank in left]
+    in_row: set[int] = set()
+    while left:
+        if len(order) % keys_per_row == 0:
+            rank, in_row = left[0], set()
+        else:
+            rank = max(
+                left, key=lambda r: (Fraction(len(own[r] & in_row), len(own[r] | in_row) or 1), -r)
+            )
+        left.remove(rank)
+        order.append(rank)
+        in_row |= own[rank]
+    return order
+
+
+@given(
+    batches=st.lists(st.sets(st.integers(0, 11), min_size=1), min_size=8, max_size=24),
+    num_keys=st.integers(1, 12),
+    keys_per_row=st.integers(2, 5),
+)
+def test_rows_take_the_most_similar_keys(
+    batches: list[set[int]], num_keys: int, keys_per_row: int
+) -> None:
+    learning = [batch for number, batch in enumerate(batches) if number % 4]
+    expected = order_by_jaccard(learning, num_keys, keys_per_row)
+    shape = RowShape(num_lanes=keys_per_row, width=1)
+    arrays = [np.array(sorted(batch)) for batch in batches]
+    planned = plan_layout(np.arange(num_keys), shape, arrays)
+    cells = planned.layout.keys[planned.layout.keys != EMPTY].tolist()
+    assert cells == (expected if planned.is_by_cooccurrence else list(range(num_keys)))
 
 
 def test_few_keys_and_wide_keys_go_by_heat() -> None:

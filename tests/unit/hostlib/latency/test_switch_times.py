@@ -25,7 +25,7 @@ from switchfold.hostlib.errors import ServerLostError
 from switchfold.hostlib.hot_rows.row_packets import RowPackets
 from switchfold.hostlib.latency import RequestMeter, SwitchMeter
 from switchfold.hostlib.latency.schema import NO_VALUE, REQUESTS
-from switchfold.hostlib.parameter_server.hot_worker import server_rows
+from switchfold.hostlib.parameter_server.hot_worker import key_samples
 from switchfold.hostlib.parameter_server.hot_worker.reads import MOST_TRIES, TRY_S
 from switchfold.hostlib.parameter_server.tables import TableDefinition
 from switchfold.hostlib.peers.frames import RoundsFrame
@@ -216,7 +216,7 @@ def test_a_run_with_hot_keys_has_both_paths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the machine's own clock, sockets and event loops."""
-    monkeypatch.setattr(server_rows, "SKETCH_S", 0.02)
+    monkeypatch.setattr(key_samples, "SAMPLE_S", 0.02)
     definition = TableDefinition(name="hot", width=8, hot_keys=40)
     hot, cold = np.arange(20), np.arange(100, 110)
     keys = np.concatenate([hot, cold])

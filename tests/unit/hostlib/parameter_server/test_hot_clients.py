@@ -22,7 +22,7 @@ from live_hot_server import LiveHotServer
 from row_switch import RowSwitch
 from switchfold.hostlib.errors import ConfigurationError, PeerClosedError
 from switchfold.hostlib.parameter_server import ClientOptions
-from switchfold.hostlib.parameter_server.hot_worker import UNKNOWN_UPDATES, reads, server_rows
+from switchfold.hostlib.parameter_server.hot_worker import UNKNOWN_UPDATES, key_samples, reads
 from switchfold.hostlib.parameter_server.tables import SparseTable, TableClient, TableDefinition
 from table_cluster import open_client
 
@@ -35,7 +35,7 @@ Lanes = NDArray[np.int64]
 
 @pytest.fixture(autouse=True)
 def _sketches_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_rows, "SKETCH_S", 0.02)
+    monkeypatch.setattr(key_samples, "SAMPLE_S", 0.02)
 
 
 @contextlib.contextmanager

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from hot_world import World
-from switchfold.hostlib.hot_rows import FrequencySketch
+from switchfold.hostlib.hot_rows import FrequencySketch, KeyBatches
 from switchfold.hostlib.parameter_server.hot_worker.key_counts import KeyCounts
-from switchfold.hostlib.parameter_server.hot_worker.server_rows import SKETCH_S
+from switchfold.hostlib.parameter_server.hot_worker.key_samples import SAMPLE_S
 
 
 def test_each_key_of_a_push_counts_once_and_negative_ones_never() -> None:
@@ -47,7 +47,7 @@ def test_a_sketch_a_second_goes_to_a_server_of_hot_rows(monkeypatch: pytest.Monk
     worker.rows.count_keys(world.table, 1024)
     gradients = world.gradients(np.ones((2, world.width)))
     worker.push([1, 2], gradients)  # to a server that has not spoken of hot rows
-    world.loop.pass_by(SKETCH_S)
+    world.loop.pass_by(SAMPLE_S)
     assert not worker.sketches
     world.server.set_rows([1], generation=3)
     world.server.install()
@@ -55,15 +55,32 @@ def test_a_sketch_a_second_goes_to_a_server_of_hot_rows(monkeypatch: pytest.Monk
     for _ in range(3):
         worker.push([1, 2], gradients)
     assert not worker.sketches
-    world.loop.pass_by(SKETCH_S)
+    world.loop.pass_by(SAMPLE_S)
     assert [FrequencySketch.unpack(each).total for each in worker.sketches] == [6]
-    world.loop.pass_by(5 * SKETCH_S)
+    (packed,) = worker.batches
+    assert [batch.tolist() for batch in KeyBatches.unpack(packed).batches] == [[1, 2]] * 3
+    world.loop.pass_by(5 * SAMPLE_S)
     assert len(worker.sketches) == 1
     worker.can_send = False
     worker.push([1], gradients[:1])
-    world.loop.pass_by(SKETCH_S)
+    world.loop.pass_by(SAMPLE_S)
     assert len(worker.sketches) == 1
     worker.can_send = True
     worker.push([1], gradients[:1])
-    world.loop.pass_by(SKETCH_S)
+    world.loop.pass_by(SAMPLE_S)
     assert FrequencySketch.unpack(worker.sketches[1]).total == 2
+
+
+def test_the_mini_batches_of_a_second_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, 1)
+    worker = world.workers[0]
+    worker.rows.count_keys(world.table, 1024)
+    world.server.set_rows([1], generation=3)
+    world.server.install()
+    world.settle()
+    for first in (0, 5000, 10_000):
+        keys = np.arange(first, first + 1500)
+        worker.push(keys.tolist(), world.gradients(np.ones((keys.size, world.width))))
+    world.loop.pass_by(SAMPLE_S)
+    (packed,) = worker.batches
+    assert [batch[0] for batch in KeyBatches.unpack(packed).batches] == [0, 5000]

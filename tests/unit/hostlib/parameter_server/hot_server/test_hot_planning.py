@@ -13,7 +13,7 @@ from hot_schedule import u32
 from switchfold.hostlib.control.row_server_link import RowView
 from switchfold.hostlib.control.view import Endpoint
 from switchfold.hostlib.errors import HotRowError
-from switchfold.hostlib.hot_rows import EMPTY, FrequencySketch
+from switchfold.hostlib.hot_rows import EMPTY, FrequencySketch, KeyBatches
 from switchfold.hostlib.parameter_server.hot_server.planning import LANE_BITS, HotPlanner
 from switchfold.hostlib.parameter_server.hot_server.served_rows import ServedRows
 from switchfold.hostlib.parameter_server.tables import TableDefinition
@@ -58,6 +58,8 @@ def hot_keys(served: ServedRows, table: int) -> set[int]:
 
 NARROW = TableDefinition(name="narrow", width=8, hot_keys=10)
 WIDE = TableDefinition(name="wide", width=40, hot_keys=9)
+PAIRS = TableDefinition(name="pairs", width=16, hot_keys=8)
+"""Two keys in a row."""
 COLD = TableDefinition(name="cold", width=8)
 
 
@@ -130,6 +132,52 @@ def test_a_new_view_takes_the_layouts_over() -> None:
     crowded = planner.plan(view_of(7, num_rows=2), third, tables, is_refresh=False)
     assert crowded is not None
     assert not crowded.rows.size
+
+
+def pairs(distance: int, count: int = 64) -> KeyBatches:
+    """Mini-batches in which key k comes with key k + distance, both below 8, and with no other."""
+    batches = KeyBatches(1024)
+    for first in np.random.default_rng(distance).integers(8, size=count):
+        batches.add(np.array([first, first ^ distance]))
+    return batches
+
+
+def test_keys_that_come_together_share_rows_from_the_first_refresh_on() -> None:
+    tables, planner = tables_of(PAIRS), HotPlanner(SERVER_ID)
+    planner.add_sketch(PAIRS.number, sketch_of(*range(8)))
+    planner.add_batches(PAIRS.number, pairs(4))
+    served = planner.plan(view_of(), ServedRows(), tables, is_refresh=True)
+    assert served is not None
+    part = served.part(PAIRS.number)
+    assert part is not None
+    rows = part.layout.places(np.arange(8)).row
+    assert rows[:4].tolist() == rows[4:].tolist()
+    assert np.unique(rows).size == 4
+
+
+def test_rows_are_arranged_again_if_that_saves_packets() -> None:
+    tables, planner = tables_of(PAIRS), HotPlanner(SERVER_ID)
+    planner.add_sketch(PAIRS.number, sketch_of(*range(8)))
+    first = planner.plan(view_of(), ServedRows(), tables, is_refresh=True)
+    assert first is not None
+    planner.add_sketch(PAIRS.number, sketch_of(*range(8)))
+    planner.add_batches(PAIRS.number, pairs(4))
+    second = planner.plan(view_of(), first, tables, is_refresh=True)
+    assert second is not None
+    part = second.part(PAIRS.number)
+    assert part is not None
+    rows = part.layout.places(np.arange(8)).row
+    assert rows[:4].tolist() == rows[4:].tolist()
+    assert second.changed(first).size == 4
+    assert hot_keys(second, PAIRS.number) == set(range(8))
+    for distance, count in (4, 64), (2, 512):  # nothing to save, then not looked for
+        planner.add_sketch(PAIRS.number, sketch_of(*range(8)))
+        planner.add_batches(PAIRS.number, pairs(distance, count))
+        assert planner.plan(view_of(), second, tables, is_refresh=True) is None
+    planner.add_sketch(PAIRS.number, sketch_of(*range(8)))
+    third = planner.plan(view_of(), second, tables, is_refresh=True)
+    assert third is not None
+    assert third.changed(second).size == 4
 
 
 def test_exponents_follow_the_gradients() -> None:
