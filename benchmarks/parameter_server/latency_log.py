@@ -123,7 +123,7 @@ def quartiles(values: list[float]) -> str:
     return f"{middle:.3f} ({low:.3f} to {high:.3f})"
 
 
-def switch_record_us(count: int = 20_000) -> float:
+def switch_record_us(count: int = 5000) -> float:
     """Return the processor time of what the log adds to a request by the switch: median of 9."""
     loop = EventLoop("switchfold-benchmark")
     times_us: list[float] = []

@@ -21,7 +21,7 @@ from ...errors import (
     PeerClosedError,
     RowShapeError,
 )
-from ...latency import SwitchMeter, WorkerLog
+from ...latency import WorkerLog
 from ...peers.event_loop import EventLoop
 from ...peers.frames import MAX_BATCH_BYTES, FrameKind, Greeting, Purpose
 from ...peers.handshake import PeerCall
@@ -74,9 +74,9 @@ class TableClient:
         self._loop = EventLoop("switchfold-tables")
         choice = HotRowChoice(options.use_hot_rows)
 
-        def make_hot(session: ShardSession, meter: SwitchMeter | None) -> ServerRows:
+        def make_hot(session: ShardSession) -> ServerRows:
             return ServerRows(
-                self._loop, session, options, choice, make_counts=make_counts, meter=meter
+                self._loop, session, options, choice, make_counts=make_counts, meter=session.switch_meter
             )
 
         self._sessions = [

@@ -50,7 +50,7 @@ _IN_ITERATIONS: Final = frozenset((FrameKind.PUSH, FrameKind.RATE, FrameKind.ADV
 _VERSION_WORDS: Final = VERSION_BYTES // 4
 Done = Callable[[HostlibError | None], None]
 DonePull = Callable[[PulledRows | HostlibError], None]
-MakeHot = Callable[["ShardSession", SwitchMeter | None], ServerRows]
+MakeHot = Callable[["ShardSession"], ServerRows]
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,8 @@ class ShardSession:
         self._heard_s = 0.0
         self._silence: Timer | None = None  # looks for too long a silence while something is open
         self._meter = RequestMeter(loop, latency, self.shard) if latency is not None else None
+        self.switch_meter = SwitchMeter(self._meter) if self._meter is not None else None
+        """Measures requests by the switch."""
         self._link: DialledLink | None = None
         self._has_entered = False
         self._changes: dict[int, _Change] = {}  # by number, in rising order
@@ -123,8 +125,7 @@ class ShardSession:
         self._pull_numbers = itertools.count(1)
         self._rows: NDArray[np.uint32] | None = None  # of the payload under way
         self._entered: list[Callable[[HostlibError | None], None]] = []
-        meter = SwitchMeter(self._meter) if self._meter is not None else None
-        self.hot = make_hot(self, meter) if make_hot is not None else None
+        self.hot = make_hot(self) if make_hot is not None else None
         """The server's hot rows, if the worker may use them."""
 
     def enter(self, done: Done) -> None:
