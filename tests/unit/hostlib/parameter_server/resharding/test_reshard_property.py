@@ -226,8 +226,9 @@ kinds = st.sampled_from([FrameKind.PUSH] * 4 + [FrameKind.ADVANCE] * 3 + [FrameK
 tables = st.sampled_from([0, 1, 2, 2])
 workers = st.integers(0, NUM_WORKERS - 1)
 steps = st.builds(Step, kinds, workers, tables, st.integers(0, 1 << 30))
+todo_lists = st.lists(steps, min_size=10, max_size=40)
 stages = st.lists(
-    st.tuples(st.integers(1, 5), st.lists(steps, min_size=10, max_size=40), st.sampled_from([1500, 1 << 30])),
+    st.tuples(st.integers(1, 5), todo_lists, st.sampled_from([1500, 1 << 30])),
     min_size=2,
     max_size=3,
 )
