@@ -208,6 +208,7 @@ def test_pulls_come_from_switch_and_server(monkeypatch: pytest.MonkeyPatch) -> N
 
         def pull() -> list[tuple[float, int]]:
             rows = table.pull(keys).result(WAIT_S)
+            assert bool(rows.versions[0]) == (UNKNOWN_UPDATES not in rows.updates)
             return list(zip((16 * rows.values[:, 0]).tolist(), rows.updates.tolist(), strict=True))
 
         expected = [(0, 0), (count, UNKNOWN_UPDATES), (count, UNKNOWN_UPDATES)]
