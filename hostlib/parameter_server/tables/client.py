@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from types import TracebackType
@@ -72,7 +73,7 @@ class TableClient:
                 options.latency_log, worker_id=options.worker_id, job=options.job
             )
         self._loop = EventLoop("switchfold-tables")
-        choice = HotRowChoice(options.use_hot_rows)
+        choice = HotRowChoice(options.use_hot_rows, time.time() - time.monotonic())
 
         def make_hot(session: ShardSession) -> ServerRows:
             return ServerRows(
