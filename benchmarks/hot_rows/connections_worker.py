@@ -20,7 +20,7 @@ from benchmarks.hot_rows.peers import ask
 from switchfold.controller.cli.hot.plan import TablePlan
 from switchfold.controller.cli.hot.server import have_hot_rows, read_servers
 from switchfold.hostlib.config import join_from_environment, secret_from_environment
-from switchfold.hostlib.parameter_server import ClientOptions
+from switchfold.hostlib.parameter_server import ClientOptions, HotRowUse
 from switchfold.hostlib.parameter_server.hot_worker import UNKNOWN_UPDATES
 from switchfold.hostlib.parameter_server.rows import GradientSum
 from switchfold.hostlib.parameter_server.rows.placement import shard_of
@@ -125,7 +125,10 @@ class ConnectionsWorker:
 
     def _open(self, hot_sample: float) -> tuple[TableClient, SparseTable, SparseTable]:
         options = ClientOptions(
-            worker_id=self._id, token=secret_from_environment(), hot_sample=hot_sample
+            worker_id=self._id,
+            token=secret_from_environment(),
+            hot_sample=hot_sample,
+            use_hot_rows=HotRowUse.ALWAYS,
         )
         client = TableClient(self._plan.servers, options)
         return client, client.define(HOT), client.define(COLD)

@@ -23,7 +23,7 @@ from switchfold.controller.cli.hot.plan import TablePlan
 from switchfold.controller.cli.hot.server import have_hot_rows, read_servers
 from switchfold.controller.cli.workloads.key_stream import SEARCH, KeyStream
 from switchfold.hostlib.config import join_from_environment, secret_from_environment
-from switchfold.hostlib.parameter_server import ClientOptions
+from switchfold.hostlib.parameter_server import ClientOptions, HotRowUse
 from switchfold.hostlib.parameter_server.rows import GradientSum
 from switchfold.hostlib.parameter_server.tables import SparseTable, TableClient, TableDefinition
 from switchfold.hostlib.session import Session
@@ -75,7 +75,11 @@ class MessagesWorker:
 
     def run(self) -> list[dict[str, Any]]:
         """Measure all contenders in turn; return what was measured."""
-        options = ClientOptions(worker_id=self._id, token=secret_from_environment())
+        options = ClientOptions(
+            worker_id=self._id,
+            token=secret_from_environment(),
+            use_hot_rows=HotRowUse.ALWAYS,
+        )
         with TableClient(self._plan.servers, options) as client:
             tables = {path: client.define(self._definition(path)) for path in PATHS}
             self._warm_up(tables)
@@ -161,7 +165,9 @@ class MessagesWorker:
         self._barrier()
         if self._id:
             return
-        options = ClientOptions(worker_id=0, token=secret_from_environment(), use_hot_rows=False)
+        options = ClientOptions(
+            worker_id=0, token=secret_from_environment(), use_hot_rows=HotRowUse.NEVER
+        )
         with TableClient(self._plan.servers, options) as client:
             for path in PATHS:
                 each = [

@@ -14,7 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopback import LOOPBACK
-from switchfold.hostlib.parameter_server import ClientOptions, ParameterServer, ServerOptions
+from switchfold.hostlib.parameter_server import (
+    ClientOptions,
+    HotRowUse,
+    ParameterServer,
+    ServerOptions,
+)
 from switchfold.hostlib.parameter_server.tables import TableClient
 
 WAIT_S = 120.0
@@ -70,7 +75,9 @@ class TableCluster:
 
 
 def open_client(addresses: Sequence[Address], worker_id: int, **options: Any) -> TableClient:
-    return TableClient(addresses, ClientOptions(worker_id=worker_id, **options))
+    """Make a client, which uses the servers' hot rows whether that is faster or not."""
+    chosen = {"use_hot_rows": HotRowUse.ALWAYS} | options
+    return TableClient(addresses, ClientOptions(worker_id=worker_id, **chosen))
 
 
 def keys_of(*keys: int) -> Keys:

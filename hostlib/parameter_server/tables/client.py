@@ -77,7 +77,12 @@ class TableClient:
 
         def make_hot(session: ShardSession) -> ServerRows:
             return ServerRows(
-                self._loop, session, options, choice, make_counts=make_counts, meter=session.switch_meter
+                self._loop,
+                session,
+                options,
+                choice,
+                make_counts=make_counts,
+                meter=session.switch_meter,
             )
 
         self._sessions = [
