@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -46,8 +48,13 @@ class ServerProcess:
         """Start another process with the same log and port."""
         self.__init__(self._log, self._num_workers, self.port)
 
-    def signal(self, number: int) -> None:
-        self._process.send_signal(number)
+    def freeze(self) -> None:
+        """Stop all threads; `send_signal` alone returns before they stand still."""
+        self._process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
+
+    def resume(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
 
     def lift_limit(self) -> None:
         """Give the disk space again."""

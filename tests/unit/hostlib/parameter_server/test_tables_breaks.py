@@ -7,7 +7,6 @@ from __future__ import annotations
 import errno
 import queue
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -337,12 +336,12 @@ def test_a_server_that_stands_still_is_given_up(tmp_path: Path) -> None:
                 session._silence.cancel()
                 session._silence = None
 
-            server.signal(signal.SIGSTOP)
+            server.freeze()
             client._loop.run(set_timeout)
             for future in (table.push(keys, ones), table.pull(keys)):
                 with pytest.raises(ServerLostError, match=r"is connected, but .* in 0\.5 s\. Is"):
                     future.result(WAIT_S)
-            server.signal(signal.SIGCONT)
+            server.resume()
         with open_client([server.address], 0) as client:
             table = client.define(DEFINITION)
             table.push(keys, ones).result(WAIT_S)
