@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import HotRowError
+from ..errors import HotRowError, RowMemoryError
 from ..native.library import address, library
 from ..native.row_library import RowStatus
 from .hot_set import HotSetChange
@@ -138,7 +138,7 @@ def _order_by_cooccurrence(touched: Sequence[Order], num_keys: int, shape: RowSh
         address(ranks), address(ends), len(touched), num_keys, shape.keys_per_row, address(order)
     )
     if status != RowStatus.DONE:
-        raise MemoryError(f"no memory for an order of {num_keys} hot keys")
+        raise RowMemoryError(f"no memory for an order of {num_keys} hot keys")
     return order.astype(np.int64)
 
 

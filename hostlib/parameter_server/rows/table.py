@@ -42,8 +42,6 @@ CHUNK_ROWS: Final = 4096
 """Rows of a chunk unless the caller says otherwise."""
 _CHUNK_BYTES: Final = 1 << 24
 _LSN_END: Final = 1 << 64
-
-
 _NO_VERSIONS: Final = np.empty(0, np.uint64)
 
 
