@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Golden files, distribution of tests with -n, garbage collection."""
+"""Golden files, distribution of tests with -n, garbage collection, examples without deadlines."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from side_by_side import make_scheduler, shorten_folder
 from torch_ranks import torch_testbed
 
 __all__ = ["torch_testbed"]
+
+# No test bounds the time of an example.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 class PartsOfThePackage:

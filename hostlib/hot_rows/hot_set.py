@@ -28,6 +28,8 @@ class HotSetOptions:
     """Counters of all sketches; 8 times the size or more."""
     decay: float = 0.25
     """What a count is multiplied by at each refresh, before the new counts are added."""
+    memory: float = 32.0
+    """Counts decay less where fewer updates than so many for each key of the set would be left."""
     margin: float = 1.25
     """How many times as hot a key must be as the one that it replaces."""
     deviations: float = 2.0
@@ -44,10 +46,13 @@ class HotSetOptions:
                 f"{self.size} hot keys from sketches of {self.sketch_capacity} counters; give at"
                 " least one key, and no fewer counters than keys"
             )
-        if not (0 <= self.decay <= 1 and self.margin >= 1 and self.deviations >= 0):
+        if not (0 <= self.decay <= 1 and self.memory >= 0):
             raise ConfigurationError(
-                f"decay {self.decay}, margin {self.margin}, deviations {self.deviations}; give 0"
-                " to 1, 1 or more, 0 or more"
+                f"decay {self.decay}, memory {self.memory}; give 0 to 1, 0 or more"
+            )
+        if not (self.margin >= 1 and self.deviations >= 0):
+            raise ConfigurationError(
+                f"margin {self.margin}, deviations {self.deviations}; give 1 or more, 0 or more"
             )
         if self.keys_per_sample < 1 or not 0 <= self.shift <= 1:
             raise ConfigurationError(
@@ -103,9 +108,10 @@ class HotSetTracker:
 
     The second condition keeps few updates from deciding: 3 are not clearly more than 1.
 
-    Older counts decay from refresh to refresh. If the upper bound of the set's share of the new
-    updates is below the lower bound of its former coverage by more than `shift`, popularity has
-    moved. Then older counts are dropped, and the set is the hottest keys of the new ones.
+    Older counts decay from refresh to refresh, unless updates are few. If the upper bound of the
+    set's share of the new updates is below the lower bound of its former coverage by more than
+    `shift`, popularity has moved. Then older counts are dropped, and the set is the hottest keys of
+    the new ones.
     """
 
     def __init__(self, options: HotSetOptions) -> None:
@@ -123,7 +129,7 @@ class HotSetTracker:
         for sketch in sketches:
             new.merge(sketch)
         is_shift = self._is_shift(new)
-        self._sketch.decay(0.0 if is_shift else self._options.decay)
+        self._sketch.decay(0.0 if is_shift else self._decay(new.total))
         self._sketch.merge(new)
         old = self._keys
         chosen = np.sort(self._choose(old[:0] if is_shift else old))
@@ -138,6 +144,12 @@ class HotSetTracker:
             is_shift=is_shift,
             hot_set=HotSet(chosen[order], counts[order], self._coverage),
         )
+
+    def _decay(self, new_updates: float) -> float:
+        """Return what older counts are multiplied by, before so many updates are added."""
+        options, total = self._options, self._sketch.total
+        missing = options.memory * options.size - new_updates
+        return min(1.0, max(options.decay, missing / total)) if total else options.decay
 
     def _is_shift(self, new: FrequencySketch) -> bool:
         if not new.total:

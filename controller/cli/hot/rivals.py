@@ -4,7 +4,7 @@
 
 A server chooses the keys that its workers' sketches count most often. Worker 0 counts here, and the
 other workers send no sketches: their streams are alike, so the keys that one of them has used last
-are as good as those of all.
+are as good as those of all. It counts every push, whatever its samples cost.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RecentKeys:
         self._capacity = capacity
         self._keys: Keys = np.empty(0, np.int64)
 
-    def count(self, keys: Keys) -> None:
+    def count(self, keys: Keys, *, may_skip: bool = False) -> None:
         """Use keys, in their order."""
         used, firsts = np.unique(keys[::-1], return_index=True)
         newest = used[np.argsort(firsts)]
@@ -53,7 +53,7 @@ class RecentKeys:
 class NoKeys:
     """Counts nothing."""
 
-    def count(self, keys: Keys) -> None:
+    def count(self, keys: Keys, *, may_skip: bool = False) -> None:
         """Use keys."""
 
     def take(self) -> bytes | None:
@@ -73,7 +73,7 @@ class RandomKeys:
         self._keys: Keys = np.empty(0, np.int64)
         self._has_chosen = False
 
-    def count(self, keys: Keys) -> None:
+    def count(self, keys: Keys, *, may_skip: bool = False) -> None:
         """Use keys."""
         if not self._has_chosen:
             self._keys = np.union1d(self._keys, keys)

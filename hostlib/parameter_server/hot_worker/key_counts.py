@@ -16,8 +16,8 @@ from ...hot_rows import BatchSampler, FrequencySketch
 class CountsKeys(Protocol):
     """What tells a server which keys to choose."""
 
-    def count(self, keys: NDArray[np.int64]) -> None:
-        """Learn of the keys of a push."""
+    def count(self, keys: NDArray[np.int64], *, may_skip: bool = False) -> None:
+        """Learn of the keys of a push; a sample leaves it out if it may."""
         ...
 
     def take(self) -> bytes | None:
@@ -39,9 +39,9 @@ class KeyCounts:
         self._sketch = FrequencySketch(capacity)
         self._has_counted = False
 
-    def count(self, keys: NDArray[np.int64]) -> None:
+    def count(self, keys: NDArray[np.int64], *, may_skip: bool = False) -> None:
         """Count the keys of a push, each once."""
-        if self._sampler.takes_next():
+        if self._sampler.takes_next() and not may_skip:
             own = np.unique(keys)
             own = own[np.searchsorted(own, 0) :]
             self._sketch.update(own)

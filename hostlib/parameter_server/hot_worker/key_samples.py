@@ -14,11 +14,12 @@ from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import FrameKind, Packable, SampleFrame
 from ..options import ClientOptions
 from .key_counts import CountsKeys, MakeCounts
+from .sample_budget import SampleBudget
 
 SAMPLE_S: Final = 1.0
 """Between two samples of a table."""
 _BATCH_KEYS: Final = 1 << 12
-"""Keys of whole mini-batches in a sample: 32 KiB, from which servers learn what comes together."""
+"""Keys of whole mini-batches in a sample, from which servers learn what comes together."""
 
 
 class SamplePort(Protocol):
@@ -36,7 +37,10 @@ class SamplePort(Protocol):
 
 @final
 class KeySamples:
-    """Counts keys, and keeps the first mini-batches of each second, as far as there is room."""
+    """Counts keys, and keeps the first mini-batches of each second, as far as there is room.
+
+    What it sends is bounded by a share of the pushes.
+    """
 
     def __init__(
         self, loop: EventLoop, port: SamplePort, options: ClientOptions, make_counts: MakeCounts
@@ -47,6 +51,7 @@ class KeySamples:
         self._make_counts = make_counts
         self._counts: dict[int, CountsKeys] = {}  # by table
         self._batches: dict[int, KeyBatches] = {}  # by table
+        self._budget = SampleBudget()
         self._timer: Timer | None = None
 
     def begin(self, table: int, capacity: int) -> None:
@@ -56,14 +61,16 @@ class KeySamples:
             self._counts[table] = self._make_counts(capacity, options.hot_sample, options.worker_id)
             self._batches[table] = KeyBatches(_BATCH_KEYS)
 
-    def count(self, table: int, keys: NDArray[np.int64]) -> None:
+    def count(self, table: int, keys: NDArray[np.int64], pushed_bytes: int) -> None:
         """Learn of the keys of a push."""
         counts = self._counts.get(table)
         if counts is None:
             return
-        counts.count(keys)
+        self._budget.earn(pushed_bytes)
+        counts.count(keys, may_skip=not self._budget.allows_counts)
         batches = self._batches[table]
-        if batches.num_keys + keys.size <= batches.capacity:
+        has_room = batches.num_keys + keys.size <= batches.capacity
+        if has_room and self._budget.allows_batches:
             batches.add(keys)
         if self._timer is None:
             self._timer = self._loop.call_later(SAMPLE_S, self._send)
@@ -86,4 +93,5 @@ class KeySamples:
                 self._batches[table] = KeyBatches(_BATCH_KEYS)
 
     def _send_frame(self, kind: FrameKind, table: int, packed: bytes) -> None:
+        self._budget.spend(len(packed))
         self._port.send_frame(SampleFrame(kind, len(packed), table), memoryview(packed))

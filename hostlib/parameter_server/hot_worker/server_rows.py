@@ -127,7 +127,7 @@ class ServerRows:
             self._cold.push(table, payload, num_keys, done)
             return
         if self._is_served:
-            self._samples.count(table, keys)
+            self._samples.count(table, keys, payload.nbytes)
         hot = self._pushes.map.tables.get(table)
         if hot is None or self._packets is None:
             self._cold.push(table, payload, num_keys, done)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from switchfold.controller.cli.workloads.key_stream import KeyPopularity, KeyStream
 from switchfold.hostlib import ConfigurationError, HotRowError
 from switchfold.hostlib.hot_rows import BatchSampler, FrequencySketch
+from switchfold.hostlib.hot_rows.stored_arrays import StoredKind, pack_arrays
 
 KEYS = st.lists(st.integers(0, 30), max_size=60)
 BATCHES = st.lists(KEYS, max_size=8)
@@ -162,18 +163,19 @@ def test_wrong_fields_are_refused_behind_a_right_checksum() -> None:
         keys: tuple[int, ...] = (1, 2),
         counts: tuple[float, ...] = (3.0, 1.0),
         *,
-        head: bytes = b"SFHR\x01\x01",
+        head: bytes = b"SFHR\x02\x01",
     ) -> bytes:
         fields = struct.pack("<IIddd", capacity, len(keys), *sums)
-        body = head + fields + struct.pack(f"<{len(keys)}q", *keys)
-        return resealed(body + struct.pack(f"<{len(counts)}d", *counts))
+        arrays = np.array(keys, np.int64), np.array(counts, np.float64)
+        body = pack_arrays(StoredKind.SKETCH, fields, *arrays)[len(head) : -4]
+        return resealed(head + body)
 
     assert FrequencySketch.unpack(packed()).top(2)[0].tolist() == [1, 2]
     nan, inf = float("nan"), float("inf")
     for damaged in (
-        packed(head=b"SFHX\x01\x01"),
-        packed(head=b"SFHR\x02\x01"),
-        packed(head=b"SFHR\x01\x02"),
+        packed(head=b"SFHX\x02\x01"),
+        packed(head=b"SFHR\x01\x01"),
+        packed(head=b"SFHR\x02\x02"),
         packed(capacity=1),
         packed(capacity=0),
         packed(capacity=1 << 27),

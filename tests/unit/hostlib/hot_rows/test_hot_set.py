@@ -159,13 +159,25 @@ def test_key_replaces_another_if_it_is_clearly_hotter() -> None:
 
 
 def test_free_places_are_filled_without_a_margin() -> None:
-    tracker = HotSetTracker(HotSetOptions(size=4, sketch_capacity=64, decay=0.5))
+    tracker = HotSetTracker(HotSetOptions(size=4, sketch_capacity=64, decay=0.5, memory=0))
     assert lists(tracker.refresh([])) == ([], [], [])
     assert lists(tracker.refresh([sketch_of({7: 5, 8: 4})])) == ([], [7, 8], [])
     change = tracker.refresh([sketch_of({9: 1}), sketch_of({10: 2, 11: 1})])
     assert lists(change) == ([7, 8], [9, 10], [])
     assert change.hot_set.keys.tolist() == [7, 8, 10, 9]
     assert change.hot_set.counts.tolist() == [2.5, 2, 2, 1]
+
+
+def test_counts_decay_no_further_than_to_the_updates_that_are_remembered() -> None:
+    options = HotSetOptions(size=2, sketch_capacity=64, decay=0.5, memory=50, shift=1)
+    tracker = HotSetTracker(options)
+    tracker.refresh([sketch_of({1: 40, 2: 20})])
+    change = tracker.refresh([sketch_of({1: 30, 2: 10})])
+    assert change.hot_set.counts.tolist() == [70, 30]  # no more than 50 for each key
+    change = tracker.refresh([sketch_of({1: 10, 2: 20})])
+    assert change.hot_set.counts.tolist() == pytest.approx([0.7 * 70 + 10, 0.7 * 30 + 20])
+    change = tracker.refresh([sketch_of({1: 1000, 2: 200})])
+    assert change.hot_set.counts.tolist() == pytest.approx([29.5 + 1000, 20.5 + 200])
 
 
 def test_key_that_nobody_updates_makes_room() -> None:
