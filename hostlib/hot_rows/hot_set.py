@@ -120,6 +120,10 @@ class HotSetTracker:
         self._keys: Keys = np.empty(0, np.int64)
         self._coverage = Coverage(0.0, 0.0, 1.0)
 
+    def counts(self, keys: Keys) -> Counts:
+        """Return the updates of keys that were counted, decayed."""
+        return self._sketch.counts(keys)
+
     def refresh(self, sketches: Iterable[FrequencySketch]) -> HotSetChange:
         """Choose the hot set, with what the workers have counted since the last refresh.
 

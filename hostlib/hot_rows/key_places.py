@@ -21,6 +21,8 @@ _BATCH_KEYS: Final = 1 << 16
 """Keys of all mini-batches that are kept: a layout is planned with them in about 0.2 s."""
 _GAIN: Final = 1.25
 """A new layout of the same keys must save a fifth of the packets: it moves most keys."""
+_LEAST_GAIN: Final = 0.02
+"""Other keys must take so many more of the updates: a change takes the rows out of use."""
 _logger = logging.getLogger(__name__)
 
 
@@ -100,12 +102,12 @@ class KeyPlaces:
         return planned.layout
 
     def refresh(self, table: PlannedTable, layout: LaneLayout) -> LaneLayout:
-        """Return a layout with the keys that are hot now; the given one if nothing changes.
+        """Return a layout with the keys that are hot now; the given one if they gain little.
 
         Rows of which no key changes keep their epochs; those of the others rise.
         """
         hot_set = self._choose(table, layout.keys.size)
-        if hot_set is None:
+        if hot_set is None or self._tracker is None:
             return layout
         before = np.sort(layout.keys[layout.keys != EMPTY])
         now = np.sort(hot_set.keys)
@@ -116,13 +118,22 @@ class KeyPlaces:
             is_shift=False,
             hot_set=hot_set,
         )
-        if change.added.size or change.removed.size:
+        if self._gain(change, self._tracker) >= _LEAST_GAIN:
             if not _has_room(table, change.added):
                 return layout
             layout = refresh_layout(layout, change).layout
-        return self._rearranged(table, layout, hot_set)
+        return self._rearranged(table, layout, self._tracker)
 
-    def _rearranged(self, table: PlannedTable, layout: LaneLayout, hot_set: HotSet) -> LaneLayout:
+    @staticmethod
+    def _gain(change: HotSetChange, tracker: HotSetTracker) -> float:
+        """Return how many more updates the set takes after a change, as a share of them."""
+        updates = float(change.hot_set.counts.sum())
+        kept = float(tracker.counts(np.concatenate((change.kept, change.removed))).sum())
+        return 1 - kept / updates if updates else 0.0
+
+    def _rearranged(
+        self, table: PlannedTable, layout: LaneLayout, tracker: HotSetTracker
+    ) -> LaneLayout:
         """Return a new layout of the same keys, if it saves enough packets; else the given one.
 
         The search is made at every refresh whose number is a power of two: its time grows with the
@@ -132,7 +143,9 @@ class KeyPlaces:
         batches = self._batches.batches
         if self._num_refreshes & (self._num_refreshes - 1) or not batches:
             return layout
-        planned = plan_layout(hot_set.keys, layout.shape, batches, num_rows=layout.num_rows)
+        keys = layout.keys[layout.keys != EMPTY]
+        hottest_first = np.lexsort((keys, -tracker.counts(keys)))
+        planned = plan_layout(keys[hottest_first], layout.shape, batches, num_rows=layout.num_rows)
         if layout.fill(batches).packets < _GAIN * planned.layout.fill(batches).packets:
             return layout
         _log(table, planned)

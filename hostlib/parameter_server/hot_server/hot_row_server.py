@@ -68,7 +68,7 @@ class HotRowServer:
         if options is not None:
             local = options.address, options.udp_port
             self._end = SwitchEnd(loop, local, tables.counters, self.on_packets)
-        write_s = options.write_s if options is not None else 0.0
+        write_s = options.write_pause_s if options is not None else 0.0
         self._planner = HotPlanner(server_id)
         self._rounds = RoundServer(loop, tables, self._planner, self._end, self._flush_s)
         self._values = ValueServer(loop, tables, self._end, write_s)

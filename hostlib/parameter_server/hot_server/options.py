@@ -41,8 +41,8 @@ class HotRowOptions:
     """Time between two choices of the hot keys."""
     flush_s: float = 0.03
     """After how long without a decision a round is flushed; it is fenced after some more."""
-    write_s: float = 0.01
-    """Least time between two writes of values to the switch."""
+    write_s: float | None = None
+    """Least time between two writes of values to the switch; None: a third of `flush_s`."""
 
     def __post_init__(self) -> None:
         if not self.controller or not self.job:
@@ -62,14 +62,19 @@ class HotRowOptions:
                 f"UDP port {self.udp_port}, {self.rows} hot rows; give a port, and 1 to"
                 f" {MOST_WANTED_ROWS} rows"
             )
-        if not (self.refresh_s > 0 and 0 < self.flush_s <= 1 and 0 < self.write_s <= 1):
+        if not (self.refresh_s > 0 and 0 < self.flush_s <= 1 and 0 < self.write_pause_s <= 1):
             raise ConfigurationError(
                 f"hot rows: refresh {self.refresh_s} s, flush {self.flush_s} s, write"
-                f" {self.write_s} s; give positive times, the last two up to 1 s"
+                f" {self.write_pause_s} s; give positive times, the last two up to 1 s"
             )
         problem = token_problem(self.token)
         if problem:
             raise ConfigurationError(f"the controller's token {problem}")
+
+    @property
+    def write_pause_s(self) -> float:
+        """Least time between two writes of values to the switch."""
+        return self.flush_s / 3 if self.write_s is None else self.write_s
 
     def check_shard(self, shard: int, num_workers: int) -> None:
         """Raise ConfigurationError for a server that cannot have hot rows."""

@@ -89,7 +89,8 @@ class ValueServer:
         self._tables.counters["hot_receipts"] += headers.size
         indexes = self._tables.hot_state.served.indexes(headers["slot_index"].astype(np.uint32))
         versions = headers["round"].astype(np.uint32)
-        self._writer.note_receipts(indexes[indexes >= 0], versions[indexes >= 0])
+        is_known = indexes >= 0
+        self._writer.note_receipts(indexes[is_known], versions[is_known], time.monotonic())
 
     def take_notices(self, headers: NDArray[np.void]) -> None:
         """Learn of newer values than ours: a notice without workers answers a WRITE."""

@@ -13,7 +13,12 @@ from .rounds import U32
 from .served_rows import Indexes
 
 REPEAT_S: Final = 0.02
-"""After so long without a receipt, the row is written again."""
+"""After so long without a receipt, at least, a row is written again..."""
+_DELAYS: Final = 2.0
+"""...or after so many times the usual delay of receipts, and then after twice that, ..."""
+_MOST_DOUBLINGS: Final = 5
+_WEIGHT: Final = 0.125
+"""Of a delay in the usual one."""
 _AT_ONCE: Final = 1024
 """Most rows that are written together."""
 
@@ -27,6 +32,8 @@ class ValueWriter:
         self._waits = np.zeros(num_rows, np.bool_)
         self._versions = np.zeros(num_rows, np.uint32)
         self._sent_s = np.zeros(num_rows, np.float64)
+        self._tries = np.zeros(num_rows, np.int64)
+        self._delay_s = 0.0  # of receipts, smoothed
         self._next = 0
 
     @property
@@ -46,7 +53,9 @@ class ValueWriter:
 
     def take_due(self, now_s: float) -> Indexes:
         """Return rows to be written now; those that were last written longest ago go first."""
-        is_late = self._waits & (now_s - self._sent_s >= REPEAT_S)
+        repeat_s = max(REPEAT_S, _DELAYS * self._delay_s)
+        doublings = np.minimum(self._tries - 1, _MOST_DOUBLINGS)
+        is_late = self._waits & (now_s - self._sent_s >= repeat_s * 2.0**doublings)
         due = np.flatnonzero(is_late | (self._has_changed & ~self._waits))
         if due.size > _AT_ONCE:
             due = due[np.argpartition(self._sent_s[due], _AT_ONCE)[:_AT_ONCE]]
@@ -55,14 +64,19 @@ class ValueWriter:
     def note_sent(self, rows: Indexes, version: int, now_s: float) -> None:
         """Learn that rows were written with what they hold at a version."""
         self._has_changed[rows] = False
+        self._tries[rows] = np.where(self._waits[rows], self._tries[rows] + 1, 1)
         self._waits[rows] = True
         self._versions[rows] = version
         self._sent_s[rows] = now_s
 
-    def note_receipts(self, rows: Indexes, versions: U32) -> None:
+    def note_receipts(self, rows: Indexes, versions: U32, now_s: float) -> None:
         """Learn which versions the switch has."""
-        is_last = self._versions[rows] == versions
-        self._waits[rows[is_last]] = False
+        rows = rows[(self._versions[rows] == versions) & self._waits[rows]]
+        self._waits[rows] = False
+        first = rows[self._tries[rows] == 1]  # else it may answer any of several writes
+        if first.size:
+            delay_s = float(np.mean(now_s - self._sent_s[first]))
+            self._delay_s += _WEIGHT * (delay_s - self._delay_s)
 
     def is_older(self, rows: Indexes, versions: U32) -> NDArray[np.bool_]:
         """Return whether the switch has newer versions than were sent; numbers wrap at 2^32."""

@@ -107,11 +107,11 @@ def test_a_row_is_written_until_its_last_version_is_received() -> None:
     writer.note_sent(np.arange(3), 7, 0.0)
     writer.mark(np.array([1]))
     assert writer.take_due(REPEAT_S / 2).tolist() == []
-    writer.note_receipts(np.array([0, 1, 2]), u32(7, 7, 6))
+    writer.note_receipts(np.array([0, 1, 2]), u32(7, 7, 6), 0.0)
     assert writer.take_due(REPEAT_S / 2).tolist() == [1]
     assert writer.take_due(REPEAT_S).tolist() == [1, 2]
     writer.note_sent(np.array([1, 2]), 8, REPEAT_S)
-    writer.note_receipts(np.array([1, 2]), u32(8, 8))
+    writer.note_receipts(np.array([1, 2]), u32(8, 8), REPEAT_S)
     assert not writer.has_work
     writer.mark_some(2)
     assert writer.take_due(1.0).tolist() == [0, 1]
@@ -119,6 +119,28 @@ def test_a_row_is_written_until_its_last_version_is_received() -> None:
     writer.mark_some(2)
     assert writer.take_due(1.0).tolist() == [2]
     assert writer.is_older(np.array([0, 1]), u32(10, 9)).tolist() == [True, False]
+
+
+def test_writes_are_repeated_less_often_where_receipts_take_long() -> None:
+    writer = ValueWriter(1)
+    rows = np.array([0])
+    writer.note_sent(rows, 1, 0.0)
+    assert writer.take_due(REPEAT_S).tolist() == [0]
+    writer.note_sent(rows, 1, REPEAT_S)  # the second pause is twice as long
+    assert writer.take_due(2.5 * REPEAT_S).tolist() == []
+    assert writer.take_due(3.1 * REPEAT_S).tolist() == [0]
+    writer.note_receipts(rows, u32(1), 8.0)  # of which of the two is unknown
+    now_s = 10.0
+    for version in range(2, 60):
+        writer.mark(rows)
+        assert writer.take_due(now_s).tolist() == [0]
+        writer.note_sent(rows, version, now_s)
+        now_s += 10 * REPEAT_S
+        writer.note_receipts(rows, u32(version), now_s)
+    writer.mark(rows)
+    writer.note_sent(rows, 60, now_s)
+    assert writer.take_due(now_s + 19 * REPEAT_S).tolist() == []
+    assert writer.take_due(now_s + 21 * REPEAT_S).tolist() == [0]
 
 
 def test_questions_end_with_a_fence() -> None:
