@@ -28,7 +28,7 @@ class HotSetOptions:
     """Counters of all sketches; 8 times the size or more."""
     decay: float = 0.25
     """What a count is multiplied by at each refresh, before the new counts are added."""
-    memory: float = 32.0
+    memory: float = 256.0
     """Counts decay less where fewer updates than so many for each key of the set would be left."""
     margin: float = 1.25
     """How many times as hot a key must be as the one that it replaces."""
