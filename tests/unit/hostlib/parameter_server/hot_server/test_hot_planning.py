@@ -50,6 +50,12 @@ def sketch_of(*keys: int) -> FrequencySketch:
     return sketch
 
 
+def counted(updates: dict[int, int]) -> FrequencySketch:
+    sketch = FrequencySketch(64)
+    sketch.update(np.repeat(list(updates), list(updates.values())))
+    return sketch
+
+
 def hot_keys(served: ServedRows, table: int) -> set[int]:
     part = served.part(table)
     assert part is not None
@@ -99,6 +105,20 @@ def test_a_refresh_changes_the_rows_of_changed_keys() -> None:
     (at,) = np.flatnonzero(second.rows["row"] == changed[0])
     assert second.rows["epoch"][at] == 4 * 32 + SERVER_ID
     assert second.number == first.number + 1
+
+
+def test_keys_that_are_hardly_hotter_wait_for_more() -> None:
+    tables, planner = tables_of(NARROW), HotPlanner(SERVER_ID)
+    planner.add_sketch(NARROW.number, counted({9: 100, **dict.fromkeys(range(9), 1000)}))
+    first = planner.plan(view_of(), ServedRows(), tables, is_refresh=True)
+    assert first is not None
+    # Clearly more updates than key 9 has, but hardly more of all.
+    planner.add_sketch(NARROW.number, counted({99: 250}))
+    assert planner.plan(view_of(), first, tables, is_refresh=True) is None
+    planner.add_sketch(NARROW.number, counted({99: 250}))
+    second = planner.plan(view_of(), first, tables, is_refresh=True)
+    assert second is not None
+    assert hot_keys(second, NARROW.number) == {99, *range(9)}
 
 
 def test_a_new_process_goes_on_with_the_layout_of_the_log() -> None:
