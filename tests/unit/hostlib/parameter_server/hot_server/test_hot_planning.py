@@ -113,9 +113,9 @@ def test_keys_that_are_hardly_hotter_wait_for_more() -> None:
     first = planner.plan(view_of(), ServedRows(), tables, is_refresh=True)
     assert first is not None
     # Clearly more updates than key 9 has, but hardly more of all.
-    planner.add_sketch(NARROW.number, counted({99: 250}))
+    planner.add_sketch(NARROW.number, counted({99: 150, **dict.fromkeys(range(9), 1000)}))
     assert planner.plan(view_of(), first, tables, is_refresh=True) is None
-    planner.add_sketch(NARROW.number, counted({99: 250}))
+    planner.add_sketch(NARROW.number, counted({99: 1000, **dict.fromkeys(range(9), 1000)}))
     second = planner.plan(view_of(), first, tables, is_refresh=True)
     assert second is not None
     assert hot_keys(second, NARROW.number) == {99, *range(9)}
