@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ....hostlib.hot_rows import FrequencySketch
 
 Keys = NDArray[np.int64]
-_COUNT: Final = 64
-"""Of each chosen key, so that it is clearly hotter than any older one."""
+_COUNT: Final = 512
+"""Of each chosen key: more than a server remembers, so that older ones are clearly less hot."""
 
 
 def _sketch_of(keys: Keys, capacity: int) -> bytes:
