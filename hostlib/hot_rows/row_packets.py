@@ -38,6 +38,7 @@ class RowPackets:
         """`worker_bitmap`: 0 for a server. `num_workers`: so many pushes close a round."""
         self.generation = generation
         self.values_per_packet = values_per_packet
+        self.num_workers = num_workers
         self._dtype = wire.datagram_dtype(values_per_packet)
         head = np.zeros((), wire.HEADER_DTYPE)
         head["version"] = wire.WIRE_VERSION
@@ -49,7 +50,11 @@ class RowPackets:
         head["num_contributors"] = 1
         self._head = head
         self._head_bytes = head.reshape(1).view(np.uint8)
-        self._num_workers = num_workers
+
+    @property
+    def head(self) -> bytes:
+        """The fields of the header that all packets share; the others are 0."""
+        return self._head.tobytes()
 
     @property
     def datagram_bytes(self) -> int:
@@ -61,7 +66,7 @@ class RowPackets:
     ) -> Datagrams:
         """Return contributions."""
         packets = self._packets(Operation.AGGREGATE_ADD, rows, epochs, rounds)
-        packets["header"]["expected"] = self._num_workers
+        packets["header"]["expected"] = self.num_workers
         packets["values"] = lanes
         return self._bytes(packets)
 

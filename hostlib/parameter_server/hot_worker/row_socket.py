@@ -69,14 +69,14 @@ class RowSocket:
         self._loop.watch(self._transport.kernel_socket, selectors.EVENT_READ, self)
 
     def send(self, datagrams: Datagrams) -> None:
-        """Send datagrams in order, soon."""
+        """Send datagrams in order, soon; their memory may change after the call."""
         if not self._backlog:
             datagrams = datagrams[self._send_some(datagrams) :]
             if not len(datagrams) or self._is_closed:
                 return
             self._loop.watch(self._transport.kernel_socket, _BOTH, self)
         if self._backlog_bytes + datagrams.nbytes <= _MOST_BACKLOG_BYTES:
-            self._backlog.append(datagrams)
+            self._backlog.append(datagrams.copy())
             self._backlog_bytes += datagrams.nbytes
 
     def on_ready(self, events: int) -> None:
