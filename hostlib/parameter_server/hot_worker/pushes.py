@@ -25,7 +25,7 @@ from ...native.hot_row_library import (
     place_lists,
 )
 from ...native.library import address
-from ...peers.frames import OPEN_ROUND_DTYPE, HotRowsState
+from ...peers.frames import DECISION_DTYPE, OPEN_ROUND_DTYPE, HotRowsState
 from ...transports.base import Datagrams
 from .open_calls import Done, OpenCalls, Places, Shares
 from .packet_room import PacketRoom
@@ -124,23 +124,15 @@ class HotPushes:
         """Tell the keys that the switch has, as far as is known, from those that go by TCP."""
         return table.split(keys, self._native.cold_until_s, now_s)
 
-    def add(
-        self, table: HotCells, payload: Keys, split: SplitKeys, call: int, now_s: float
-    ) -> None:
+    def add(self, table: HotCells, split: SplitKeys, call: int, now_s: float) -> None:
         """Push gradients of hot keys, or let them wait; the call waits for their decisions.
 
-        `payload` has the keys of a PUSH; the gradients come after them, in the same memory.
+        The gradients come after all keys, as in a PUSH.
         """
+        num_hot, gradients_at = split.hot.size, split.keys_at + KEY_BYTES * split.keys.size
         self._calls.reserve(self.map.size)
         hot_library.hot_pushes_add(
-            self.at,
-            table.at,
-            address(split.cells),
-            address(split.hot),
-            split.hot.size,
-            address(payload) + KEY_BYTES * payload.size,
-            call,
-            now_s,
+            self.at, table.at, split.cells_at, split.hot_at, num_hot, gradients_at, call, now_s
         )
         self._finish_pushes()
 
@@ -182,11 +174,13 @@ class HotPushes:
 
     # What the server says.
 
-    def decide(self, generation: int, decisions: NDArray[np.void], now_s: float) -> None:
-        """Take DECISIONS. Raises PeerProtocolError for a round too far ahead."""
+    def decide(self, generation: int, decisions: memoryview, now_s: float) -> None:
+        """Take DECISIONS, of DECISION_DTYPE. Raises PeerProtocolError for a round too far ahead."""
         if generation != self.map.generation:
             return
-        is_valid = hot_library.hot_pushes_decide(self.at, address(decisions), decisions.size, now_s)
+        payload = np.frombuffer(decisions, np.uint8)
+        count = payload.size // DECISION_DTYPE.itemsize
+        is_valid = hot_library.hot_pushes_decide(self.at, address(payload), count, now_s)
         late = self._take_left("late")
         if late.size:
             touched = self._take_left("touched")

@@ -23,7 +23,7 @@ from ...peers.frames import HotRowsState
 from ...transports.base import Datagrams
 from .open_calls import OpenCalls
 from .packet_room import PacketRoom
-from .row_map import Floats, HotCells, Indices, RowMap
+from .row_map import Floats, HotCells, Indices, RowMap, SplitKeys
 
 TRY_S: Final = 0.02
 """Until a READ is sent again, and then until the server is asked instead."""
@@ -49,11 +49,6 @@ class ReadRequest(Protocol):
         """Where the values of all keys of the pull belong: one row for each, without gaps."""
         ...
 
-    @property
-    def hot(self) -> Positions:
-        """Positions of the hot keys in these."""
-        ...
-
     def pull_cold(self, positions: Positions, done: DoneRead) -> None:
         """Ask the server for some of the hot keys, and take their values, before `done`."""
         ...
@@ -62,10 +57,10 @@ class ReadRequest(Protocol):
 class _OpenRead:
     """A request until all of its rows are answered."""
 
-    def __init__(self, request: ReadRequest, table: HotCells, cells: Indices) -> None:
+    def __init__(self, request: ReadRequest, table: HotCells, split: SplitKeys) -> None:
         self.request = request
         self.table = table
-        self.cells = cells
+        self.split = split
         self.is_settled: NDArray[np.bool_] | None = None
         """Which keys have their values, or wait for the server; None: none has or does."""
 
@@ -141,13 +136,13 @@ class HotReads:
     def read(
         self,
         table: HotCells,
-        cells: Indices,
+        split: SplitKeys,
         request: ReadRequest,
         done: DoneRead,
         now_s: float,
     ) -> None:
-        """Read cells for a request; `done` when it has taken all their values."""
-        own = _OpenRead(request, table, cells)
+        """Read the hot keys for a request; `done` when it has all their values."""
+        own = _OpenRead(request, table, split)
 
         def finish(error: HostlibError | None) -> None:
             del self._open[call]
@@ -158,7 +153,8 @@ class HotReads:
         call = self._calls.open(finish)
         self._open[call] = own
         self._calls.reserve(self.map.size)
-        hot_library.hot_reads_add(self.at, table.at, address(cells), cells.size, call, now_s)
+        num_hot = split.hot.size
+        hot_library.hot_reads_add(self.at, table.at, split.cells_at, num_hot, call, now_s)
         self._send()
         self._calls.settle_one(call)
 
@@ -169,19 +165,15 @@ class HotReads:
 
     def _give(self, own: _OpenRead) -> None:
         """Give a request what its answered rows hold."""
-        cells, positions = own.cells, own.request.hot
+        cells, positions = own.split.cells, own.split.hot
+        cells_at, hot_at = own.split.cells_at, own.split.hot_at
         if own.is_settled is not None:
             left = np.flatnonzero(~own.is_settled)
             cells, positions = cells[left], positions[left]
-        hot_library.hot_reads_give(
-            self.at,
-            own.table.at,
-            address(cells),
-            address(positions),
-            cells.size,
-            address(own.request.values),
-        )
-        own.is_settled = np.ones(own.cells.size, np.bool_)
+            cells_at, hot_at = address(cells), address(positions)
+        values_at = address(own.request.values)
+        hot_library.hot_reads_give(self.at, own.table.at, cells_at, hot_at, cells.size, values_at)
+        own.is_settled = np.ones(own.split.cells.size, np.bool_)
 
     def finish_take(self) -> None:
         """Take what the C library has left of received packets."""
@@ -217,8 +209,8 @@ class HotReads:
             first, end = own.table.first_row, own.table.end_row
             by_unit = np.any(is_gone[first:end].reshape(-1, own.table.rows_per_unit), axis=1)
             if own.is_settled is None:
-                own.is_settled = np.zeros(own.cells.size, np.bool_)
-            units = own.cells // own.table.keys_per_unit
+                own.is_settled = np.zeros(own.split.cells.size, np.bool_)
+            units = own.split.cells // own.table.keys_per_unit
             positions = np.flatnonzero(by_unit[units] & ~own.is_settled)
             own.is_settled[positions] = True
             if positions.size:

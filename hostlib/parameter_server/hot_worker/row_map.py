@@ -38,12 +38,18 @@ class KeyedGradients(NamedTuple):
 class SplitKeys(NamedTuple):
     """Keys of a push or pull, by the way they take."""
 
+    keys: Keys
     cells: Indices
     """Of the hot keys."""
     hot: Indices
     """Positions of the hot keys, which rise."""
     cold: Indices
     """Positions of the others, which rise."""
+    keys_at: int
+    """Where the keys begin in memory, for the C library; and so on."""
+    cells_at: int
+    hot_at: int
+    cold_at: int
 
 
 @final
@@ -87,22 +93,19 @@ class HotCells:
         keys = np.ascontiguousarray(keys)
         found = np.empty((3, keys.size), np.int64)
         first, stride = address(found), found.strides[0]
-        places = first, first + stride, first + 2 * stride
+        places = address(keys), first, first + stride, first + 2 * stride
         num_hot: int = hot_library.hot_cells_split(
-            self.at, cold_until_s, now_s, address(keys), keys.size, *places
+            self.at, cold_until_s, now_s, places[0], keys.size, *places[1:]
         )
-        return SplitKeys(found[0, :num_hot], found[1, :num_hot], found[2, : keys.size - num_hot])
+        cells, hot, cold = found[0, :num_hot], found[1, :num_hot], found[2, : keys.size - num_hot]
+        return SplitKeys(keys, cells, hot, cold, *places)
 
-    def gather(self, payload: Keys, positions: Indices) -> memoryview:
-        """Return the payload of a PUSH of some keys. `payload`: the keys; gradients come after."""
-        part = np.empty(positions.size * (KEY_BYTES + 4 * self.width), np.uint8)
+    def gather_cold(self, split: SplitKeys) -> memoryview:
+        """Return the payload of a PUSH of the cold keys; the gradients come after all keys."""
+        num_cold, num_keys = split.cold.size, split.keys.size
+        part = np.empty(num_cold * (KEY_BYTES + 4 * self.width), np.uint8)
         hot_library.hot_cells_gather(
-            address(payload),
-            payload.size,
-            self.width,
-            address(positions),
-            positions.size,
-            address(part),
+            split.keys_at, num_keys, self.width, split.cold_at, num_cold, address(part)
         )
         return part.data
 

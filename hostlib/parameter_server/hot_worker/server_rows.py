@@ -146,13 +146,13 @@ class ServerRows:
         call = self._calls.open(done)
         if split.cold.size:
             self._calls.add_part(call)
-            rest = hot.gather(keys, split.cold)
+            rest = hot.gather_cold(split)
             settle = partial(self._calls.settle_one, call)
             self._cold.push(table, rest, split.cold.size, settle)
         part = call
         if self._meter is not None:
             part = self._measure_push(self._meter, split.hot.size, call)
-        self._pushes.add(hot, keys, split, part, now_s)
+        self._pushes.add(hot, split, part, now_s)
         if self._meter is not None:
             self._meter.end_sending()
             self._calls.settle_one(part)
@@ -178,7 +178,7 @@ class ServerRows:
         finish = merged.finish
         if self._meter is not None:
             finish = self._measure_pull(self._meter, split.hot.size, merged)
-        self._reads.read(hot, split.cells, merged, finish, now_s)
+        self._reads.read(hot, split, merged, finish, now_s)
         if self._meter is not None:
             self._meter.end_sending()
         self._schedule()
@@ -225,7 +225,7 @@ class ServerRows:
             decisions = said.rounds(payload)
             if said.generation == self._pushes.map.generation and decisions.size:
                 self._reads.note_version(decisions["version"][-1])
-            self._pushes.decide(said.generation, decisions, now_s)
+            self._pushes.decide(said.generation, payload, now_s)
         self._schedule()
 
     def fail(self, error: HostlibError) -> None:
@@ -367,7 +367,7 @@ class _MergedPull:
         self._cold = cold
         self._table = table
         self._keys = keys
-        self.hot = hot
+        self._hot = hot
         self._done = done
         self.by_tcp: Callable[[], AbstractContextManager[None]] = nullcontext
         """What the server is asked in, for keys that the switch does not have."""
@@ -386,7 +386,7 @@ class _MergedPull:
     def pull_cold(self, positions: Indices, done: Done) -> None:
         """Ask the server for keys that the switch does not have."""
         with self.by_tcp():
-            self._pull(self.hot[positions], done)
+            self._pull(self._hot[positions], done)
 
     def finish(self, error: HostlibError | None) -> None:
         """End a part."""
