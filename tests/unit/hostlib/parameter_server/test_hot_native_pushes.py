@@ -34,6 +34,7 @@ from switchfold.hostlib.peers.frames import (
     TableRows,
 )
 from switchfold.hostlib.slots.wire import Flag, Operation, view_datagrams
+from worker_packets import push_packets, read_packets
 
 LANES, TABLE, FIRST_NUMBER, EPOCH, BIT, JOB, GENERATION = 8, 4, 10, 64, 2, 7, 3
 Floats = NDArray[np.float32]
@@ -132,7 +133,9 @@ class Bench:
     def answer(self, operation: Operation, row: int, round_: int, **fields: int) -> Any:
         """Return a packet of the switch."""
         number = np.array([row + FIRST_NUMBER], np.uint32)
-        raw = self.packets.read(number, np.full(1, EPOCH, np.uint32), np.full(1, round_, np.uint32))
+        raw = read_packets(
+            self.packets, number, np.full(1, EPOCH, np.uint32), np.full(1, round_, np.uint32)
+        )
         packets = view_datagrams(raw, LANES)
         packets["header"]["operation"] = operation
         for name, value in fields.items():
@@ -314,7 +317,7 @@ def test_lanes_are_rounded_to_even_and_what_does_not_fit_goes_by_tcp(data: st.Da
     assert by_tcp == {key: np.float32(value).tobytes() for key, value in large}
 
 
-def test_packets_are_those_of_row_packets() -> None:
+def test_packets_have_the_fields_of_pushes_and_flushes() -> None:
     bench = Bench(np.arange(20), 1)
     gradients = np.arange(20, dtype=np.float32).reshape(-1, 1)
     bench.add(np.arange(20), gradients, 1.0)
@@ -324,7 +327,7 @@ def test_packets_are_those_of_row_packets() -> None:
     lanes = np.zeros((3, LANES), np.int32)
     lanes.ravel()[:20] = np.arange(20)
     pushes, flushes = bench.datagrams
-    assert np.array_equal(pushes, bench.packets.push(numbers, epochs, rounds, lanes))
+    assert np.array_equal(pushes, push_packets(bench.packets, numbers, epochs, rounds, lanes))
     assert np.array_equal(flushes, bench.packets.flush(numbers, epochs, rounds, level=0))
 
 
