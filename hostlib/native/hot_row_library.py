@@ -8,6 +8,7 @@ Calls keep the interpreter lock: they take less time than another thread's turn 
 from __future__ import annotations
 
 import ctypes
+import enum
 from ctypes import (
     c_bool,
     c_double,
@@ -22,10 +23,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..slots.wire import HEADER_BYTES
 from .library import declare, library
 
-HEADER_BYTES: Final = 44
-"""Of a packet; as in header.h."""
+
+class PlaceUse(enum.IntEnum):
+    """`place_use_t` of hot_pushes.h."""
+
+    FREE = 0
+    SENT = enum.auto()
+    QUIET = enum.auto()
+    OVER = enum.auto()
+    ABANDONED = enum.auto()
 
 
 class RowMapStruct(ctypes.Structure):

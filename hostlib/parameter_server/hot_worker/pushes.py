@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ...errors import HostlibError, PeerProtocolError
 from ...native.hot_row_library import (
     HotPushesStruct,
+    PlaceUse,
     hot_library,
     place_lists,
 )
@@ -42,13 +43,9 @@ DECIDE_TICKS: Final = 3
 """A worker asks for decisions from the tick after so many others on: after 15 times the pause until
 the first tick, as each pause is twice the one before."""
 MOST_RENAMES: Final = 2
-"""So often a push whose round was decided without it gets the name of another round."""
+"""So often a push whose round was decided without it gets the name of another round. These numbers
+are in hot_pushes.h as well."""
 
-# The use of a place: `place_use_t` of hot_pushes.h. PLACES to MOST_RENAMES are there as well.
-_FREE: Final = 0
-_SENT: Final = 1
-_QUIET: Final = 2
-_ABANDONED: Final = 4
 _NO_PLACES: Final[Places] = np.empty(0, np.int64)
 
 
@@ -92,7 +89,7 @@ class HotPushes:
         self._stamps = np.zeros(rows.size, np.uint64)
         self._targets = np.empty(rows.size, np.int64)
         self._held = np.zeros((count, rows.state.values_per_packet), np.float32)
-        self._use = np.full(count, _FREE, np.uint8)
+        self._use = np.full(count, PlaceUse.FREE, np.uint8)
         self._round = np.zeros(count, np.int64)
         self._due_s = np.full(count, np.inf)
         self._ticks = np.zeros(count, np.int8)
@@ -207,12 +204,12 @@ class HotPushes:
                     self._calls.settle(shares)
 
     def _free(self, places: Places) -> None:
-        self._use[places] = _FREE
+        self._use[places] = PlaceUse.FREE
         self._due_s[places] = np.inf
 
     def _clear_waiting(self, places: Places) -> None:
         self._held[places] = 0
-        self._use[places] = _FREE
+        self._use[places] = PlaceUse.FREE
         self._renames[places] = 0
 
     def _push_waiting(self, rows: Indices, now_s: float) -> None:
@@ -232,14 +229,16 @@ class HotPushes:
     def _take_cold(self, rows: Indices, now_s: float) -> None:
         """Ask for decisions of cold rows, and send by TCP for a while."""
         waiting = rows * PLACES + WAITING
-        waiting = waiting[self._use[waiting] != _FREE]
+        waiting = waiting[self._use[waiting] != PlaceUse.FREE]
         self._resend(waiting)
         self._clear_waiting(waiting)
         is_new = self._cold_until_s[rows] <= now_s
         self._cold_until_s[rows] = now_s + COLD_S
         places = (rows[is_new, None] * PLACES + np.arange(WAITING)).ravel()
-        places = places[(self._use[places] != _FREE) & (self._use[places] != _ABANDONED)]
-        self._use[places[self._use[places] == _SENT]] = _QUIET
+        places = places[
+            (self._use[places] != PlaceUse.FREE) & (self._use[places] != PlaceUse.ABANDONED)
+        ]
+        self._use[places[self._use[places] == PlaceUse.SENT]] = PlaceUse.QUIET
         self._ticks[places] = DECIDE_TICKS
         self._ask(places)
 
@@ -277,7 +276,7 @@ class HotPushes:
             hot_library.hot_pushes_rename(self.at, address(renamed), renamed.size, now_s)
             self._resend(self._take_left("late"))
             places, found, fate = self._fates(rows)
-        is_abandoned = self._use[places] == _ABANDONED
+        is_abandoned = self._use[places] == PlaceUse.ABANDONED
         is_kept = (fate == _KEPT) & ~is_abandoned
         old, new = places[is_kept], self._moved(places, found, is_kept)
         # Other pushes of rounds that are not decided: their names stay used.
@@ -334,7 +333,7 @@ class HotPushes:
 
     def _abandon(self, places: Places, rounds: NDArray[np.int64], now_s: float) -> None:
         """Use names whose pushes went by TCP: their rounds are not this worker's any more."""
-        self._use[places] = _ABANDONED
+        self._use[places] = PlaceUse.ABANDONED
         self._round[places] = rounds
         self._ticks[places] = DECIDE_TICKS
         self._due_s[places] = now_s + self._native.flush_s
@@ -348,7 +347,7 @@ class HotPushes:
         is_waiting = places % PLACES == WAITING
         self._clear_waiting(places[is_waiting])
         self._held[places[~is_waiting]] = 0
-        self._use[places[~is_waiting]] = _ABANDONED
+        self._use[places[~is_waiting]] = PlaceUse.ABANDONED
         self._calls.settle(self._calls.detach(places), error)
 
 

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Final, Protocol, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,61 +23,23 @@ from ...peers.frames import (
     Frame,
     FrameKind,
     HotRowsState,
-    Packable,
     RoundsFrame,
 )
 from ...transports.base import Datagrams
 from ..options import ClientOptions
-from ..rows import PulledRows
+from .cold_path import ColdPath, DonePull
 from .key_counts import KeyCounts, MakeCounts
 from .key_samples import KeySamples
+from .merged_pull import MergedPull
 from .open_calls import Done, OpenCalls, Places
 from .packet_room import PacketRoom
 from .pushes import HotPushes
 from .reads import HotReads
-from .row_map import KEY_BYTES, Floats, HotCells, Indices, KeyedGradients, Keys, RowMap
+from .row_map import KEY_BYTES, HotCells, KeyedGradients, Keys, RowMap
 from .row_socket import RowSocket
 from .scheme_choice import HotRowChoice
 
-UNKNOWN_UPDATES: Final = (1 << 32) - 1
-"""In `PulledRows.updates`, of keys whose values came from a switch."""
 _logger = logging.getLogger(__name__)
-DonePull = Callable[[PulledRows | HostlibError], None]
-
-
-class ColdPath(Protocol):
-    """A session, which reaches the same server by TCP."""
-
-    @property
-    def shard(self) -> int:
-        """The server's position in the list of servers."""
-        ...
-
-    @property
-    def can_send(self) -> bool:
-        """Whether the server has let this process in, over the present connection."""
-        ...
-
-    @property
-    def num_ahead(self) -> int:
-        """Iterations whose pushes the server has from the worker's process before."""
-        ...
-
-    def begin(self) -> None:
-        """Connect, and look for silence, for something that is about to be open."""
-        ...
-
-    def push(self, table: int, payload: memoryview, num_keys: int, done: Done) -> None:
-        """Push keys and gradients."""
-        ...
-
-    def pull(self, table: int, keys: Keys, width: int, done: DonePull) -> None:
-        """Pull rows."""
-        ...
-
-    def send_frame(self, frame: Packable, payload: memoryview) -> None:
-        """Send a frame that needs no receipt, if `can_send`."""
-        ...
 
 
 @final
@@ -173,7 +133,7 @@ class ServerRows:
         if not split.hot.size:
             self._cold.pull(table, keys, width, done)
             return
-        merged = _MergedPull(self._cold, table, keys, width, split.hot, done)
+        merged = MergedPull(self._cold, table, keys, width, split.hot, done)
         merged.pull_rest(split.cold)
         finish = merged.finish
         if self._meter is not None:
@@ -202,7 +162,7 @@ class ServerRows:
         return part
 
     @staticmethod
-    def _measure_pull(meter: SwitchMeter, num_keys: int, pull: _MergedPull) -> Done:
+    def _measure_pull(meter: SwitchMeter, num_keys: int, pull: MergedPull) -> Done:
         """Return what to call when the hot part of a pull has ended."""
         request = meter.begin(PULL, num_keys)
         pull.by_tcp = lambda: meter.by_tcp([request])
@@ -349,58 +309,3 @@ class ServerRows:
         if self._reads.next_s <= now_s:
             self._reads.tick(now_s)
         self._schedule()
-
-
-@final
-class _MergedPull:
-    """The rows of a pull, from the switch and from the server."""
-
-    def __init__(  # noqa: PLR0917 - what a pull is
-        self,
-        cold: ColdPath,
-        table: int,
-        keys: Keys,
-        width: int,
-        hot: Indices,
-        done: DonePull,
-    ) -> None:
-        self._cold = cold
-        self._table = table
-        self._keys = keys
-        self._hot = hot
-        self._done = done
-        self.by_tcp: Callable[[], AbstractContextManager[None]] = nullcontext
-        """What the server is asked in, for keys that the switch does not have."""
-        updates = np.full(keys.size, UNKNOWN_UPDATES, np.uint32)
-        self.values: Floats = np.empty((keys.size, width), np.float32)
-        self._rows = PulledRows(self.values, updates)
-        self._num_parts = 1
-        self._error: HostlibError | None = None
-
-    def pull_rest(self, places: Indices) -> None:
-        """Ask the server for the cold keys."""
-        if places.size:
-            self._num_parts += 1
-            self._pull(places, self.finish)
-
-    def pull_cold(self, positions: Indices, done: Done) -> None:
-        """Ask the server for keys that the switch does not have."""
-        with self.by_tcp():
-            self._pull(self._hot[positions], done)
-
-    def finish(self, error: HostlibError | None) -> None:
-        """End a part."""
-        self._error = self._error or error
-        self._num_parts -= 1
-        if not self._num_parts:
-            self._done(self._error or self._rows)
-
-    def _pull(self, places: Indices, done: Done) -> None:
-        def take(rows: PulledRows | HostlibError) -> None:
-            if isinstance(rows, HostlibError):
-                done(rows)
-                return
-            self._rows.values[places], self._rows.updates[places] = rows.values, rows.updates
-            done(None)
-
-        self._cold.pull(self._table, self._keys[places], self._rows.values.shape[1], take)
