@@ -109,7 +109,7 @@ define INSTRUMENTED
 	rm -rf build/instrumented build/lib.*
 	CC=gcc CFLAGS="$(1) $(WARNINGS)" $(BIN)/python -m pip install --quiet --no-deps --target build/instrumented .
 endef
-HOSTLIB := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py allgather_*.py loss_recovery.py malformed_*.py quantization.py exact*.py row_*.py) tests/unit/hostlib/hot_rows/test_row_planning.py
+HOSTLIB := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py allgather_*.py loss_recovery.py malformed_*.py quantization.py exact*.py row_*.py) tests/unit/hostlib/hot_rows/test_row_planning.py $(addprefix tests/unit/hostlib/parameter_server/test_hot_, native_*.py open_calls.py pushes*.py reads.py)
 THREADED := $(addprefix tests/unit/hostlib/test_, hostlib_engine.py session_allgather.py session_threads.py row_threads.py)
 sanitize-hostlib: $(VENV)/.dev-installed
 	$(call INSTRUMENTED,$(SANITIZERS))

@@ -116,7 +116,6 @@ class LaneLayout:
         self._sorted = keys[cells]
         if (self._sorted[1:] == self._sorted[:-1]).any():
             raise HotRowError("a key has two places in the lane layout")
-        self._cells = cells
         self._rows = (cells // shape.keys_per_row * shape.rows_per_key).astype(np.int32)
         self._lanes = (cells % shape.keys_per_row * shape.width).astype(np.int32)
 
@@ -142,14 +141,6 @@ class LaneLayout:
         row[is_cold] = EMPTY
         lane[is_cold] = EMPTY
         return RowPlaces(row, lane)
-
-    def cells(self, keys: Keys) -> NDArray[np.int64]:
-        """Return the cell of each key; -1 for a cold key."""
-        if not self._sorted.size:
-            return np.full(keys.shape, EMPTY)
-        at = np.searchsorted(self._sorted, keys)
-        np.minimum(at, self._sorted.size - 1, out=at)
-        return np.where(self._sorted[at] == keys, self._cells[at], EMPTY)
 
     def fill(self, batches: Iterable[Keys]) -> RowFill:
         """Return how full the packets are if each mini-batch's touched rows are sent once."""

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The packets about hot rows, many at a time; docs/wire_format.md says what their fields mean."""
+"""The packets about hot rows, many at a time; docs/wire_format.md says what their fields mean.
+
+A worker's are written in the C library: hot_packets.h.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ SERVER_ID_BASE: Final = 32
 
 @final
 class RowPackets:
-    """Builds the packets of one worker or server in one generation."""
+    """Builds the packets of a server in one generation, or what all of a worker's begin with."""
 
     def __init__(
         self,
@@ -38,6 +41,7 @@ class RowPackets:
         """`worker_bitmap`: 0 for a server. `num_workers`: so many pushes close a round."""
         self.generation = generation
         self.values_per_packet = values_per_packet
+        self.num_workers = num_workers
         self._dtype = wire.datagram_dtype(values_per_packet)
         head = np.zeros((), wire.HEADER_DTYPE)
         head["version"] = wire.WIRE_VERSION
@@ -49,21 +53,16 @@ class RowPackets:
         head["num_contributors"] = 1
         self._head = head
         self._head_bytes = head.reshape(1).view(np.uint8)
-        self._num_workers = num_workers
+
+    @property
+    def head(self) -> bytes:
+        """The fields of the header that all packets share; the others are 0."""
+        return self._head.tobytes()
 
     @property
     def datagram_bytes(self) -> int:
         """Size of every packet."""
         return self._dtype.itemsize
-
-    def push(
-        self, rows: RowNumbers, epochs: RowNumbers, rounds: RowNumbers, lanes: Lanes
-    ) -> Datagrams:
-        """Return contributions."""
-        packets = self._packets(Operation.AGGREGATE_ADD, rows, epochs, rounds)
-        packets["header"]["expected"] = self._num_workers
-        packets["values"] = lanes
-        return self._bytes(packets)
 
     def flush(
         self, rows: RowNumbers, epochs: RowNumbers, rounds: RowNumbers, *, level: int
@@ -72,10 +71,6 @@ class RowPackets:
         packets = self._packets(Operation.FLUSH, rows, epochs, rounds)
         packets["header"]["num_contributors"] = level
         return self._bytes(packets)
-
-    def read(self, rows: RowNumbers, epochs: RowNumbers, versions: RowNumbers) -> Datagrams:
-        """Return questions for values of these versions or newer ones."""
-        return self._bytes(self._packets(Operation.READ, rows, epochs, versions))
 
     def write(
         self, rows: RowNumbers, epochs: RowNumbers, versions: RowNumbers, lanes: Lanes

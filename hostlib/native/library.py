@@ -435,14 +435,15 @@ def address(array: NDArray[Any]) -> int:
     return place
 
 
-def declare(prototypes: Mapping[str, tuple[Any, ...]]) -> None:
+def declare(prototypes: Mapping[str, tuple[Any, ...]], loaded: ctypes.CDLL | None = None) -> None:
     """Set result and arguments of functions; `prototypes` has them by name, the result first.
 
-    Raises TransportError if the library does not have one of them.
+    `loaded` is the library as it was loaded for calls of another kind. Raises TransportError if the
+    library does not have one of the functions.
     """
     try:
         for name, (result, *arguments) in prototypes.items():
-            function = getattr(library, name)
+            function = getattr(library if loaded is None else loaded, name)
             function.restype, function.argtypes = result, arguments
     except AttributeError as exc:
         raise _missing(exc) from exc

@@ -17,7 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..transports.base import Datagrams, Offloads
-from .library import BATCH, RECEIVE_ROWS, SEND_ROWS, FramesStruct, PacketLinkStruct, library
+from .library import (
+    BATCH,
+    RECEIVE_ROWS,
+    SEND_ROWS,
+    FramesStruct,
+    PacketLinkStruct,
+    address,
+    library,
+)
 
 
 @runtime_checkable
@@ -81,14 +89,12 @@ class SocketTransport:
     def send(self, rows: Datagrams) -> int:
         """Send rows in order; return how many the kernel took, or a negative errno."""
         rows = np.ascontiguousarray(rows)
-        return library.transport_send_rows(
-            self.handle, rows.ctypes.data, len(rows), self._row_bytes
-        )
+        return library.transport_send_rows(self.handle, address(rows), len(rows), self._row_bytes)
 
     def receive(self, rows: Datagrams, timeout_s: float) -> int:
         """Fill rows with good datagrams; return how many, or a negative errno."""
         return library.transport_receive_rows(
-            self.handle, rows.ctypes.data, len(rows), self._row_bytes, timeout_s
+            self.handle, address(rows), len(rows), self._row_bytes, timeout_s
         )
 
     @property

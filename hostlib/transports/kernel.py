@@ -35,7 +35,8 @@ class KernelTransport(ABC):
 
     @property
     def kernel_socket(self) -> socket.socket:
-        """The socket, for a loop that waits for it: then it calls `receive` until it returns 0."""
+        """The socket, for a loop that waits for it: then it calls `receive` while its rows, or as
+        many as BATCH of them, are filled."""
         return self._socket.socket
 
     @property

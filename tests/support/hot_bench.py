@@ -38,6 +38,7 @@ from switchfold.hostlib.peers.frames import (
 from switchfold.hostlib.slots.wire import Flag, Operation
 from switchfold.hostlib.transports.udp import UdpTransport
 from table_cases import FakeClient, ServiceBench
+from worker_packets import push_packets, read_packets
 
 WAIT_S: Final = 30.0
 FLUSH_S: Final = 0.01
@@ -335,7 +336,7 @@ class HotWorker:
         if generation == self.state.generation:
             push = self.pending[generation, row, number]
             place = self._place(row, push.epoch, number)
-            self._transport.send(self.packets.push(*place, push.lanes[None, :]))
+            self._transport.send(push_packets(self.packets, *place, push.lanes[None, :]))
 
     @staticmethod
     def _place(row: int, epoch: int, number: int) -> tuple[NDArray[np.uint32], ...]:
@@ -345,7 +346,9 @@ class HotWorker:
         """Return version and values of a row from the switch; None: it is cold there."""
         end_s = time.monotonic() + WAIT_S
         while time.monotonic() < end_s:
-            self._transport.send(self.packets.read(*self._place(row, self.epoch(row), version)))
+            self._transport.send(
+                read_packets(self.packets, *self._place(row, self.epoch(row), version))
+            )
             for packet in self._receive(0.02):
                 header = packet["header"]
                 if header["operation"] == Operation.READ and header["slot_index"] == row:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker's side of hot rows: pushes to a switch that sums them, and reads from it."""
 
-from .server_rows import UNKNOWN_UPDATES, ServerRows
+from .merged_pull import UNKNOWN_UPDATES
+from .server_rows import ServerRows
 
 __all__ = ["UNKNOWN_UPDATES", "ServerRows"]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Final, NamedTuple, final
 
 import numpy as np
@@ -11,11 +12,14 @@ from numpy.typing import NDArray
 
 from ...errors import HotRowError, PeerProtocolError
 from ...hot_rows import EMPTY, LaneLayout
+from ...native.hot_row_library import HotCellsStruct, RowMapStruct, hot_library
+from ...native.library import address
 from ...peers.frames import HOT_ROW_DTYPE, HotRowsState
 
 Keys = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Indices = NDArray[np.int64]
+KEY_BYTES: Final = 8
 UNKNOWN: Final = -1
 """Index of a row that HOT_ROWS does not name."""
 
@@ -31,17 +35,33 @@ class KeyedGradients(NamedTuple):
     gradients: Floats
 
 
+class SplitKeys(NamedTuple):
+    """Keys of a push or pull, by the way they take."""
+
+    keys: Keys
+    cells: Indices
+    """Of the hot keys."""
+    hot: Indices
+    """Positions of the hot keys, which rise."""
+    cold: Indices
+    """Positions of the others, which rise."""
+    keys_at: int
+    """Where the keys begin in memory, for the C library; and so on."""
+    cells_at: int
+    hot_at: int
+    cold_at: int
+
+
 @final
 class HotCells:
     """The rows of a table. The indices of its rows follow each other, from `first_row` on.
 
     A unit is what a cell or several cells of the lane layout take: one row, or the rows of a wide
-    key.
+    key. The C library finds keys, and reads and writes their lanes: hot_cells.h.
     """
 
     def __init__(self, number: int, layout: LaneLayout, first_row: int) -> None:
         self.number = number
-        self.layout = layout
         self.first_row = first_row
         shape = layout.shape
         self.width = shape.width
@@ -50,40 +70,44 @@ class HotCells:
         self.num_lanes = shape.num_lanes
         self.end_row = first_row + layout.num_rows
         self._unit_lanes = self.rows_per_unit * self.num_lanes
-        self._unit_keys = layout.keys.reshape(-1, self.keys_per_unit)
-        self._is_touched = np.zeros(len(self._unit_keys), np.bool_)
-        self._place = np.empty(len(self._unit_keys), np.int64)
-        self._last = np.empty(layout.keys.size, np.int64)
+        self._keys = np.ascontiguousarray(layout.keys)
+        self._unit_keys = self._keys.reshape(-1, self.keys_per_unit)
+        self._slots = np.zeros(1 << (2 * self._keys.size - 1).bit_length(), np.uint32)
+        self._native = HotCellsStruct(
+            keys=address(self._keys),
+            slots=address(self._slots),
+            mask=self._slots.size - 1,
+            num_cells=self._keys.size,
+            width=self.width,
+            num_lanes=self.num_lanes,
+            keys_per_unit=self.keys_per_unit,
+            rows_per_unit=self.rows_per_unit,
+            first_row=first_row,
+        )
+        self.at: int = ctypes.addressof(self._native)
+        """Of its `hot_cells_t`."""
+        hot_library.hot_cells_index(self.at)
 
-    def first_row_of(self, cells: Indices) -> Indices:
-        """Return the first row of each cell."""
-        return cells // self.keys_per_unit * self.rows_per_unit + self.first_row
+    def split(self, keys: Keys, cold_until_s: int, now_s: float) -> SplitKeys:
+        """Tell hot keys from cold ones; `cold_until_s` is where that array of the pushes begins."""
+        keys = np.ascontiguousarray(keys)
+        found = np.empty((3, keys.size), np.int64)
+        first, stride = address(found), found.strides[0]
+        places = address(keys), first, first + stride, first + 2 * stride
+        num_hot: int = hot_library.hot_cells_split(
+            self.at, cold_until_s, now_s, places[0], keys.size, *places[1:]
+        )
+        cells, hot, cold = found[0, :num_hot], found[1, :num_hot], found[2, : keys.size - num_hot]
+        return SplitKeys(keys, cells, hot, cold, *places)
 
-    def rows_of(self, units: Indices) -> Indices:
-        """Return the rows of units, in their order."""
-        if self.rows_per_unit == 1:
-            return units + self.first_row
-        firsts = units * self.rows_per_unit + self.first_row
-        return (firsts[:, None] + np.arange(self.rows_per_unit)).ravel()
-
-    def spread(self, cells: Indices, gradients: Floats) -> tuple[Indices, Floats]:
-        """Return the rows of cells, which rise, and their lanes; cells that repeat are added up."""
-        cells, gradients = self._add_repeated(cells, gradients)
-        units = cells // self.keys_per_unit if self.keys_per_unit > 1 else cells
-        touched = self.touched(units)
-        self._place[touched] = np.arange(touched.size)
-        lanes = np.zeros((touched.size, self._unit_lanes), np.float32)
-        values = lanes[:, : self.keys_per_unit * self.width]
-        by_cell = values.reshape(touched.size, self.keys_per_unit, self.width)
-        by_cell[self._place[units], cells - units * self.keys_per_unit] = gradients
-        return self.rows_of(touched), lanes.reshape(-1, self.num_lanes)
-
-    def touched(self, units: Indices) -> Indices:
-        """Return the units, each once, in rising order."""
-        self._is_touched[units] = True
-        touched = np.flatnonzero(self._is_touched)
-        self._is_touched[touched] = False
-        return touched
+    def gather_cold(self, split: SplitKeys) -> memoryview:
+        """Return the payload of a PUSH of the cold keys; the gradients come after all keys."""
+        num_cold, num_keys = split.cold.size, split.keys.size
+        part = np.empty(num_cold * (KEY_BYTES + 4 * self.width), np.uint8)
+        hot_library.hot_cells_gather(
+            split.keys_at, num_keys, self.width, split.cold_at, num_cold, address(part)
+        )
+        return part.data
 
     def collect(self, rows: Indices, lanes: Floats) -> KeyedGradients:
         """Return the keys of rows, and their lanes as gradients; keys whose lanes are 0 are not.
@@ -110,23 +134,6 @@ class HotCells:
         lanes = np.zeros_like(which)
         lanes[:, :used] = np.repeat(has_any, width, axis=1)
         return lanes
-
-    def pick(self, cells: Indices, lanes: NDArray[np.float32]) -> Floats:
-        """Return the values of cells, from the lanes of all of the map's rows."""
-        units, cell = np.divmod(cells, self.keys_per_unit)
-        own = lanes[self.first_row : self.end_row].reshape(-1, self._unit_lanes)
-        values = own[:, : self.keys_per_unit * self.width]
-        return values.reshape(len(own), self.keys_per_unit, self.width)[units, cell]
-
-    def _add_repeated(self, cells: Indices, gradients: Floats) -> tuple[Indices, Floats]:
-        order = np.arange(cells.size)
-        self._last[cells] = order
-        if np.array_equal(self._last[cells], order):
-            return cells, gradients
-        order = np.argsort(cells, kind="stable")
-        cells = cells[order]
-        firsts = np.flatnonzero(np.concatenate(([True], cells[1:] != cells[:-1])))
-        return cells[firsts], np.add.reduceat(gradients[order], firsts, axis=0)
 
 
 @final
@@ -165,22 +172,28 @@ class RowMap:
         self.numbers = self.rows["row"].copy()
         self.epochs = self.rows["epoch"].copy()
         self.scales = np.ldexp(np.float32(1), -self.rows["exponent"])
-        self._first_number = int(self.numbers.min()) if self.size else 0
-        span = int(self.numbers.max()) - self._first_number + 1 if self.size else 0
+        first_number = int(self.numbers.min()) if self.size else 0
+        span = int(self.numbers.max()) - first_number + 1 if self.size else 0
         if span > _MOST_NUMBERS:
             raise PeerProtocolError(f"HOT_ROWS with row numbers that are {span} apart")
-        self._index = np.full(span + 1, UNKNOWN)
-        self._index[self.numbers.astype(np.int64) - self._first_number] = np.arange(self.size)
+        self._index = np.full(span, UNKNOWN)
+        self._index[self.numbers.astype(np.int64) - first_number] = np.arange(self.size)
+        self._native = RowMapStruct(
+            size=self.size,
+            num_lanes=state.values_per_packet,
+            first_number=first_number,
+            span=span,
+            index=address(self._index),
+            numbers=address(self.numbers),
+            epochs=address(self.epochs),
+            scales=address(self.scales),
+        )
+        self.at: int = ctypes.addressof(self._native)
+        """Of its `row_map_t`."""
 
     def find(self, numbers: NDArray[np.uint32]) -> Indices:
         """Return the indices of rows by their numbers, or UNKNOWN."""
-        at = numbers.astype(np.int64) - self._first_number
-        last = self._index.size - 1  # unknown
-        return self._index[np.where((at < 0) | (at > last), last, at)]
-
-    def find_current(self, header: NDArray[np.void]) -> Indices:
-        """Return the indices of the rows of packets, or UNKNOWN if they are of another epoch."""
-        rows = self.find(header["slot_index"].astype(np.uint32))
-        is_known = rows >= 0
-        is_known[is_known] = self.epochs[rows[is_known]] == header["tensor_id"][is_known]
-        return np.where(is_known, rows, UNKNOWN)
+        numbers = np.ascontiguousarray(numbers, np.uint32)
+        rows = np.empty(numbers.size, np.int64)
+        hot_library.row_map_find_all(self.at, address(numbers), numbers.size, address(rows))
+        return rows

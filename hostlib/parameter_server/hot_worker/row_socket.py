@@ -14,12 +14,12 @@ import numpy as np
 
 from ...control.view import Endpoint
 from ...errors import TransportError
+from ...native.library import BATCH
 from ...peers.event_loop import EventLoop
 from ...transports.base import Datagrams
 from ...transports.sockets import connect_udp
 from ...transports.udp import UdpTransport
 
-_BATCH: Final = 2048
 _BOTH: Final = selectors.EVENT_READ | selectors.EVENT_WRITE
 _MOST_BACKLOG_BYTES: Final = 16 << 20
 """Datagrams that wait for the kernel; further ones are lost, and come again by their timers."""
@@ -56,7 +56,7 @@ class RowSocket:
         """When the datagrams at hand had arrived, at the latest: `Connection.arrived_ns`."""
         self._loop = loop
         self._take, self._lost = take, lost
-        self._room: Datagrams = np.empty((_BATCH, datagram_bytes), np.uint8)
+        self._room: Datagrams = np.empty((BATCH, datagram_bytes), np.uint8)
         self._backlog: deque[Datagrams] = deque()
         self._backlog_bytes = 0
         self._is_closed = False
@@ -69,14 +69,14 @@ class RowSocket:
         self._loop.watch(self._transport.kernel_socket, selectors.EVENT_READ, self)
 
     def send(self, datagrams: Datagrams) -> None:
-        """Send datagrams in order, soon."""
+        """Send datagrams in order, soon; their memory may change after the call."""
         if not self._backlog:
             datagrams = datagrams[self._send_some(datagrams) :]
             if not len(datagrams) or self._is_closed:
                 return
             self._loop.watch(self._transport.kernel_socket, _BOTH, self)
         if self._backlog_bytes + datagrams.nbytes <= _MOST_BACKLOG_BYTES:
-            self._backlog.append(datagrams)
+            self._backlog.append(datagrams.copy())
             self._backlog_bytes += datagrams.nbytes
 
     def on_ready(self, events: int) -> None:
@@ -84,9 +84,12 @@ class RowSocket:
         if events & selectors.EVENT_WRITE:
             self._send_backlog()
         self.arrived_ns = self._loop.turn_ns
-        while not self._is_closed and (count := self._receive()):
-            self._take(self._room[:count])
-            self.arrived_ns = self._loop.clock_ns()
+        count = BATCH
+        while count == BATCH and not self._is_closed:  # what comes later is for the next turn
+            count = self._receive()
+            if count:
+                self._take(self._room[:count])
+                self.arrived_ns = self._loop.clock_ns()
 
     def close(self) -> None:
         """Close the socket; a second call does nothing."""
@@ -98,13 +101,11 @@ class RowSocket:
 
     def _receive(self) -> int:
         """Fill the room with what has arrived; return how many datagrams it holds."""
-        count = 0
         try:
-            while more := self._transport.receive(self._room[count:], 0.0):
-                count += more
+            return self._transport.receive(self._room, 0.0)
         except TransportError as error:
             self._fail(error)
-        return count
+            return 0
 
     def _send_backlog(self) -> None:
         while self._backlog:

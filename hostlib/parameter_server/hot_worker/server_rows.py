@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import Final, Protocol, final
+from functools import partial
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,67 +16,30 @@ from ...control.view import Endpoint
 from ...errors import HostlibError, TransportError
 from ...hot_rows.row_packets import RowPackets
 from ...latency import PULL, PUSH, SwitchMeter, SwitchRequest
+from ...native.hot_row_library import hot_library
+from ...native.library import address
 from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import (
     Frame,
     FrameKind,
     HotRowsState,
-    Packable,
     RoundsFrame,
 )
-from ...slots.wire import Flag, Operation
 from ...transports.base import Datagrams
 from ..options import ClientOptions
-from ..rows import PulledRows
+from .cold_path import ColdPath, DonePull
 from .key_counts import KeyCounts, MakeCounts
 from .key_samples import KeySamples
+from .merged_pull import MergedPull
 from .open_calls import Done, OpenCalls, Places
+from .packet_room import PacketRoom
 from .pushes import HotPushes
 from .reads import HotReads
-from .row_map import Floats, Indices, KeyedGradients, Keys, RowMap
+from .row_map import KEY_BYTES, HotCells, KeyedGradients, Keys, RowMap
 from .row_socket import RowSocket
 from .scheme_choice import HotRowChoice
 
-UNKNOWN_UPDATES: Final = (1 << 32) - 1
-"""In `PulledRows.updates`, of keys whose values came from a switch."""
-_KEY_BYTES: Final = 8
 _logger = logging.getLogger(__name__)
-DonePull = Callable[[PulledRows | HostlibError], None]
-
-
-class ColdPath(Protocol):
-    """A session, which reaches the same server by TCP."""
-
-    @property
-    def shard(self) -> int:
-        """The server's position in the list of servers."""
-        ...
-
-    @property
-    def can_send(self) -> bool:
-        """Whether the server has let this process in, over the present connection."""
-        ...
-
-    @property
-    def num_ahead(self) -> int:
-        """Iterations whose pushes the server has from the worker's process before."""
-        ...
-
-    def begin(self) -> None:
-        """Connect, and look for silence, for something that is about to be open."""
-        ...
-
-    def push(self, table: int, payload: memoryview, num_keys: int, done: Done) -> None:
-        """Push keys and gradients."""
-        ...
-
-    def pull(self, table: int, keys: Keys, width: int, done: DonePull) -> None:
-        """Pull rows."""
-        ...
-
-    def send_frame(self, frame: Packable, payload: memoryview) -> None:
-        """Send a frame that needs no receipt, if `can_send`."""
-        ...
 
 
 @final
@@ -128,33 +90,29 @@ class ServerRows:
             return
         if self._is_served:
             self._samples.count(table, keys, payload.nbytes)
-        hot = self._pushes.map.tables.get(table)
-        if hot is None or self._packets is None:
+        hot = self._hot_cells(table)
+        if hot is None or payload.nbytes != num_keys * (KEY_BYTES + 4 * hot.width):
             self._cold.push(table, payload, num_keys, done)
             return
         now_s = time.monotonic()
         if not self._choice.note(num_keys, now_s):
             self._cold.push(table, payload, num_keys, done)
             return
-        cells = hot.layout.cells(keys)
-        is_hot = cells >= 0
-        firsts = hot.first_row_of(cells[is_hot])
-        is_hot[is_hot] = self._pushes.is_hot(firsts, now_s)
-        num_hot = int(np.count_nonzero(is_hot))
-        if not num_hot:
+        split = self._pushes.split(hot, keys, now_s)
+        if not split.hot.size:
             self._cold.push(table, payload, num_keys, done)
             return
-        gradients = np.frombuffer(payload, np.float32, offset=_KEY_BYTES * num_keys)
-        gradients = gradients.reshape(num_keys, hot.width)
         self._cold.begin()
         call = self._calls.open(done)
-        if num_hot < num_keys:
-            rest = KeyedGradients(table, keys[~is_hot], gradients[~is_hot])
+        if split.cold.size:
             self._calls.add_part(call)
-            self.push_cold(rest, lambda error: self._calls.settle_one(call, error))
-            cells, gradients = cells[is_hot], gradients[is_hot]
-        part = call if self._meter is None else self._measure_push(self._meter, num_hot, call)
-        self._pushes.add(hot, cells, gradients, part, now_s)
+            rest = hot.gather_cold(split)
+            settle = partial(self._calls.settle_one, call)
+            self._cold.push(table, rest, split.cold.size, settle)
+        part = call
+        if self._meter is not None:
+            part = self._measure_push(self._meter, split.hot.size, call)
+        self._pushes.add(hot, split, part, now_s)
         if self._meter is not None:
             self._meter.end_sending()
             self._calls.settle_one(part)
@@ -163,29 +121,31 @@ class ServerRows:
 
     def pull(self, table: int, keys: Keys, width: int, done: DonePull) -> None:
         """Pull rows: of hot keys, from the switch. The keys must stay as they are until `done`."""
-        hot = self._pushes.map.tables.get(table)
-        if hot is None or self._packets is None:
+        hot = self._hot_cells(table)
+        if hot is None or hot.width != width:
             self._cold.pull(table, keys, width, done)
             return
         now_s = time.monotonic()
         if not self._choice.note(keys.size, now_s):
             self._cold.pull(table, keys, width, done)
             return
-        cells = hot.layout.cells(keys)
-        is_hot = cells >= 0
-        is_hot[is_hot] = self._pushes.is_hot(hot.first_row_of(cells[is_hot]), now_s)
-        if not is_hot.any():
+        split = self._pushes.split(hot, keys, now_s)
+        if not split.hot.size:
             self._cold.pull(table, keys, width, done)
             return
-        merged = _MergedPull(self._cold, table, keys, width, np.flatnonzero(is_hot), done)
-        merged.pull_rest(np.flatnonzero(~is_hot))
+        merged = MergedPull(self._cold, table, keys, width, split.hot, done)
+        merged.pull_rest(split.cold)
         finish = merged.finish
         if self._meter is not None:
-            finish = self._measure_pull(self._meter, int(np.count_nonzero(is_hot)), merged)
-        self._reads.read(hot, cells[is_hot], merged, finish, now_s)
+            finish = self._measure_pull(self._meter, split.hot.size, merged)
+        self._reads.read(hot, split, merged, finish, now_s)
         if self._meter is not None:
             self._meter.end_sending()
         self._schedule()
+
+    def _hot_cells(self, table: int) -> HotCells | None:
+        """Return the hot rows of a table, if there are any and their switch can be reached."""
+        return None if self._packets is None else self._pushes.map.tables.get(table)
 
     def _measure_push(self, meter: SwitchMeter, num_keys: int, call: int) -> int:
         """Return a call for the hot part of a call, of which it is a part."""
@@ -202,7 +162,7 @@ class ServerRows:
         return part
 
     @staticmethod
-    def _measure_pull(meter: SwitchMeter, num_keys: int, pull: _MergedPull) -> Done:
+    def _measure_pull(meter: SwitchMeter, num_keys: int, pull: MergedPull) -> Done:
         """Return what to call when the hot part of a pull has ended."""
         request = meter.begin(PULL, num_keys)
         pull.by_tcp = lambda: meter.by_tcp([request])
@@ -225,7 +185,7 @@ class ServerRows:
             decisions = said.rounds(payload)
             if said.generation == self._pushes.map.generation and decisions.size:
                 self._reads.note_version(decisions["version"][-1])
-            self._pushes.decide(said.generation, decisions, now_s)
+            self._pushes.decide(said.generation, payload, now_s)
         self._schedule()
 
     def fail(self, error: HostlibError) -> None:
@@ -272,36 +232,19 @@ class ServerRows:
             return
         if self._meter is not None and self._socket is not None:
             self._meter.receive(self._socket.arrived_ns)
-        now_s = time.monotonic()
-        packets = self._packets.view(datagrams)
-        operation = packets["header"]["operation"]
-        is_value = operation == Operation.READ
-        if is_value.any():
-            self._reads.take_values(packets if is_value.all() else packets[is_value])
-        if not is_value.all():
-            self._take_notices(packets[~is_value], now_s)
+        count = datagrams.nbytes // self._packets.datagram_bytes
+        hot_library.hot_rows_take(self._pushes.at, self._reads.at, address(datagrams), count)
+        self._reads.finish_take()
+        self._pushes.finish_take(time.monotonic())
         self._schedule()
-
-    def _take_notices(self, packets: NDArray[np.void], now_s: float) -> None:
-        operation = packets["header"]["operation"]
-        is_cold = (packets["header"]["flags"] & Flag.COLD) != 0
-        is_notice = operation == Operation.NOTICE
-        cold = packets[is_notice & is_cold]
-        if cold.size:
-            # A push expects workers. A READ does not, nor does a flush, which tells nothing here.
-            is_push = cold["header"]["expected"] > 0
-            self._pushes.take_cold(cold[is_push], now_s)
-            self._reads.take_cold(cold[~is_push])
-        results = packets[(is_notice & ~is_cold) | (operation == Operation.RESULT)]
-        if results.size:
-            self._pushes.take_results(results)
 
     def _adopt(self, state: HotRowsState, now_s: float) -> None:
         rows = RowMap(state)
         self._is_served = True
         self._connect(state)
-        self._reads.adopt(rows, self._packets)
-        self._pushes.adopt(rows, self._packets, now_s)
+        room = PacketRoom(rows.size, self._packets)
+        self._reads.adopt(rows, room)
+        self._pushes.adopt(rows, room, now_s)
 
     def _connect(self, state: HotRowsState) -> None:
         """Have a socket to the switch of a state, and packets; neither without hot rows."""
@@ -366,61 +309,3 @@ class ServerRows:
         if self._reads.next_s <= now_s:
             self._reads.tick(now_s)
         self._schedule()
-
-
-@final
-class _MergedPull:
-    """The rows of a pull, from the switch and from the server."""
-
-    def __init__(  # noqa: PLR0917 - what a pull is
-        self,
-        cold: ColdPath,
-        table: int,
-        keys: Keys,
-        width: int,
-        hot: Indices,
-        done: DonePull,
-    ) -> None:
-        self._cold = cold
-        self._table = table
-        self._keys = keys
-        self._hot = hot
-        self._done = done
-        self.by_tcp: Callable[[], AbstractContextManager[None]] = nullcontext
-        """What the server is asked in, for keys that the switch does not have."""
-        updates = np.full(keys.size, UNKNOWN_UPDATES, np.uint32)
-        self._rows = PulledRows(np.empty((keys.size, width), np.float32), updates)
-        self._num_parts = 1
-        self._error: HostlibError | None = None
-
-    def pull_rest(self, places: Indices) -> None:
-        """Ask the server for the cold keys."""
-        if places.size:
-            self._num_parts += 1
-            self._pull(places, self.finish)
-
-    def take(self, positions: Indices, values: Floats) -> None:
-        """Take values from the switch."""
-        self._rows.values[self._hot[positions]] = values
-
-    def pull_cold(self, positions: Indices, done: Done) -> None:
-        """Ask the server for keys that the switch does not have."""
-        with self.by_tcp():
-            self._pull(self._hot[positions], done)
-
-    def finish(self, error: HostlibError | None) -> None:
-        """End a part."""
-        self._error = self._error or error
-        self._num_parts -= 1
-        if not self._num_parts:
-            self._done(self._error or self._rows)
-
-    def _pull(self, places: Indices, done: Done) -> None:
-        def take(rows: PulledRows | HostlibError) -> None:
-            if isinstance(rows, HostlibError):
-                done(rows)
-                return
-            self._rows.values[places], self._rows.updates[places] = rows.values, rows.updates
-            done(None)
-
-        self._cold.pull(self._table, self._keys[places], self._rows.values.shape[1], take)

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from switchfold.hostlib.allgather import block_exchange
-from switchfold.hostlib.native import library, row_library
+from switchfold.hostlib.hot_rows import EMPTY
+from switchfold.hostlib.native import hot_row_library, library, row_library
 from switchfold.hostlib.native.transports import Joining
+from switchfold.hostlib.parameter_server.hot_worker import pushes, reads
 from switchfold.hostlib.slots import switch_reducer, wire
 from switchfold.hostlib.summation import exact
 from switchfold.hostlib.summation.chunks import ValueKind
@@ -22,7 +24,7 @@ from switchfold.softswitch.compilation.compiler import find_compiler
 NATIVE = Path(library.__file__).parent
 STRUCTURES = [
     item
-    for item in {**vars(library), **vars(row_library)}.values()
+    for item in {**vars(library), **vars(row_library), **vars(hot_row_library)}.values()
     if isinstance(item, type) and issubclass(item, ctypes.Structure)
 ]
 NUMBERS = {
@@ -43,6 +45,14 @@ NUMBERS = {
     "MOST_ROWS": row_library.MOST_ROWS,
     "MOST_POSITIONS": row_library.MOST_POSITIONS,
     "OPTIMISER_NUMBERS": row_library.OPTIMISER_NUMBERS,
+    "PLACES": pushes.PLACES,
+    "WAITING": pushes.WAITING,
+    "MOST_LANE": pushes.MOST_LANE,
+    "DECIDE_TICKS": pushes.DECIDE_TICKS,
+    "MOST_RENAMES": pushes.MOST_RENAMES,
+    "MOST_TRIES": reads.MOST_TRIES,
+    "EMPTY_CELL + 1": EMPTY + 1,
+    **{f"PLACE_{use.name}": int(use) for use in hot_row_library.PlaceUse},
     **{f"ROWS_{status.name}": int(status) for status in row_library.RowStatus},
     **{f"INITIAL_{kind.name}": int(kind) for kind in row_library.InitialKind},
     **{f"JOIN_{joining.name}": int(joining) for joining in Joining},

@@ -17,6 +17,7 @@ from row_switch import RowEntry, RowSwitch
 from switchfold.hostlib.hot_rows.row_packets import SERVER_ID_BASE, RowPackets
 from switchfold.hostlib.slots.wire import EXPONENT_BIAS, Flag, Operation, Outcome
 from switchfold.hostlib.transports.udp import UdpTransport
+from worker_packets import push_packets, read_packets
 
 WAIT_S = 30.0
 SERVER = SERVER_ID_BASE
@@ -39,13 +40,13 @@ class End:
 
     def push(self, rows: Sequence[int], round_: int, value: int, epoch: int = 64) -> None:
         lanes = np.full((len(rows), 32), value, np.int32)
-        self.transport.send(self.packets.push(*self._names(rows, epoch, round_), lanes))
+        self.transport.send(push_packets(self.packets, *self._names(rows, epoch, round_), lanes))
 
     def flush(self, rows: Sequence[int], round_: int) -> None:
         self.transport.send(self.packets.flush(*self._names(rows, 64, round_), level=0))
 
     def read(self, rows: Sequence[int], version: int) -> None:
-        self.transport.send(self.packets.read(*self._names(rows, 64, version)))
+        self.transport.send(read_packets(self.packets, *self._names(rows, 64, version)))
 
     def write(self, rows: Sequence[int], version: int, value: int) -> None:
         lanes = np.full((len(rows), 32), value, np.int32)

@@ -22,11 +22,10 @@ from hot_world_server import gradients_of
 from live_hot_server import LiveHotServer
 from row_switch import RowSwitch
 from switchfold.hostlib.errors import ServerLostError
-from switchfold.hostlib.hot_rows.row_packets import RowPackets
 from switchfold.hostlib.latency import RequestMeter, SwitchMeter
 from switchfold.hostlib.latency.schema import NO_VALUE, REQUESTS
 from switchfold.hostlib.parameter_server.hot_worker import key_samples
-from switchfold.hostlib.parameter_server.hot_worker.reads import MOST_TRIES, TRY_S
+from switchfold.hostlib.parameter_server.hot_worker.reads import MOST_TRIES, TRY_S, HotReads
 from switchfold.hostlib.parameter_server.tables import TableDefinition
 from switchfold.hostlib.peers.frames import RoundsFrame
 from table_cluster import open_client
@@ -124,7 +123,7 @@ def check(row: Row, operation: int, **expected: int) -> None:
 def test_a_delay_is_in_its_own_metric(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     measured = MeasuredWorld(monkeypatch)
     if stage == "w_proc":
-        delay_call(monkeypatch, RowPackets, "view", measured.time)
+        delay_call(monkeypatch, HotReads, "finish_take", measured.time)
         delay_call(monkeypatch, RoundsFrame, "rounds", measured.time)
     at: dict[str, int] = {}
     if stage in ("n_tx", "w_queue"):

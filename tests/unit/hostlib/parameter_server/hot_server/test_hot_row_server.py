@@ -20,6 +20,7 @@ from switchfold.hostlib.hot_rows import FrequencySketch
 from switchfold.hostlib.hot_rows.row_packets import SERVER_ID_BASE, RowPackets
 from switchfold.hostlib.slots.wire import Operation
 from switchfold.hostlib.transports.udp import UdpTransport
+from worker_packets import read_packets
 
 
 @contextmanager
@@ -215,7 +216,7 @@ def test_strange_packets_and_questions_are_dropped(monkeypatch: pytest.MonkeyPat
         place = local.address, local.udp_port
         packets = workers[0].packets
         numbers = np.array([4], np.uint32)
-        foreign = packets.read(numbers, numbers, numbers)
+        foreign = read_packets(packets, numbers, numbers, numbers)
         bench.switch._socket.sendto(b"too short", place)
         bench.switch._socket.sendto(bytes(foreign.shape[1] + 4), place)
         bench.switch._socket.sendto(bytes(foreign.shape[1]), place)
