@@ -170,6 +170,7 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
         c_void_p,
         c_void_p,
     ),
+    "hot_cells_touch": (None, c_void_p, c_void_p, c_uint64, c_void_p),
     "hot_cells_gather": (None, c_void_p, c_uint64, c_uint32, c_void_p, c_uint64, c_void_p),
     "hot_pushes_begin": (None, c_void_p),
     "hot_pushes_add": (

@@ -24,13 +24,17 @@ static inline int64_t find(const hot_cells_t *table, int64_t key) {
   return EMPTY_CELL;
 }
 
+static inline int64_t key_at(const uint8_t *keys, uint64_t i) {
+  int64_t key;
+  memcpy(&key, keys + i * sizeof key, sizeof key);
+  return key;
+}
+
 uint64_t hot_cells_split(const hot_cells_t *table, const double *cold_until_s, double now_s, const uint8_t *keys,
                          uint64_t count, int64_t *cells, int64_t *hot, int64_t *cold) {
   uint64_t num_hot = 0, num_cold = 0;
   for (uint64_t i = 0; i < count; i++) {
-    int64_t key;
-    memcpy(&key, keys + i * sizeof key, sizeof key);
-    int64_t cell = find(table, key);
+    int64_t cell = find(table, key_at(keys, i));
     if (cell >= 0 && cold_until_s[hot_cells_row(table, hot_cells_unit(table, cell))] <= now_s) {
       cells[num_hot] = cell;
       hot[num_hot++] = (int64_t)i;
@@ -39,6 +43,13 @@ uint64_t hot_cells_split(const hot_cells_t *table, const double *cold_until_s, d
     }
   }
   return num_hot;
+}
+
+void hot_cells_touch(const hot_cells_t *table, const uint8_t *keys, uint64_t count, bool *is_touched) {
+  for (uint64_t i = 0; i < count; i++) {
+    int64_t cell = find(table, key_at(keys, i));
+    if (cell >= 0) is_touched[hot_cells_unit(table, cell)] = true;
+  }
 }
 
 void hot_cells_gather(const uint8_t *payload, uint64_t num_keys, uint32_t width, const int64_t *positions, uint64_t count,

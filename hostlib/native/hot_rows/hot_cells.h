@@ -6,6 +6,7 @@
 #ifndef SWITCHFOLD_HOT_CELLS_H
 #define SWITCHFOLD_HOT_CELLS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define EMPTY_CELL (-1)
@@ -42,6 +43,9 @@ void hot_cells_index(hot_cells_t *);
 // keys; each has room for `count`. Keys need no alignment. Returns how many are hot.
 uint64_t hot_cells_split(const hot_cells_t *, const double *cold_until_s, double now_s, const uint8_t *keys, uint64_t count,
                          int64_t *cells, int64_t *hot, int64_t *cold);
+
+// Mark the units that hold any of these keys, which need no alignment.
+void hot_cells_touch(const hot_cells_t *, const uint8_t *keys, uint64_t count, bool *is_touched);
 
 // Write some keys of a PUSH and then their gradients; `payload` has `num_keys` keys, then their gradients.
 void hot_cells_gather(const uint8_t *payload, uint64_t num_keys, uint32_t width, const int64_t *positions, uint64_t count,

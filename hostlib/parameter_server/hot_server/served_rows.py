@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import HotRowError, StorageDamagedError
 from ...hot_rows import EMPTY, LaneLayout
+from ...hot_rows.hot_cells import HotCells
 from .rounds import MOST_ROWS, U32
 
 SERVED_DTYPE: Final = np.dtype(
@@ -42,6 +43,7 @@ class TablePart(NamedTuple):
     table: int
     first: int
     layout: LaneLayout
+    cells: HotCells
 
 
 @final
@@ -68,7 +70,7 @@ class ServedRows:
         parts: list[TablePart] = []
         first = 0
         for table, layout in layouts:
-            parts.append(TablePart(table, first, layout))
+            parts.append(TablePart(table, first, layout, HotCells(table, layout, first)))
             if (rows["table"][first : first + layout.num_rows] != table).any():
                 raise HotRowError(f"rows of another table than {table:#010x} in its layout")
             first += layout.num_rows
@@ -111,10 +113,7 @@ class ServedRows:
         part = self._by_table.get(table)
         if part is None:
             return np.empty(0, np.intp)
-        rows = part.layout.places(keys).row
-        firsts = np.unique(rows[rows != EMPTY]) + part.first
-        span = part.layout.shape.rows_per_key
-        return (firsts[:, None] + np.arange(span)).ravel().astype(np.intp)
+        return part.cells.touched(keys)
 
     def changed(self, other: ServedRows) -> U32:
         """Return the numbers of the rows with an epoch that `other` has not; they rise."""

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ...errors import HostlibError
+from ...hot_rows.sketch import Keys
 from ...peers.frames import Packable
 from ..rows import PulledRows
 from .open_calls import Done
-from .row_map import Keys
 
 DonePull = Callable[[PulledRows | HostlibError], None]
 

@@ -11,10 +11,11 @@ from typing import Final, final
 import numpy as np
 
 from ...errors import HostlibError
+from ...hot_rows.hot_cells import Floats, Indices
+from ...hot_rows.sketch import Keys
 from ..rows import PulledRows
 from .cold_path import ColdPath, DonePull
 from .open_calls import Done
-from .row_map import Floats, Indices, Keys
 
 UNKNOWN_UPDATES: Final = (1 << 32) - 1
 """In `PulledRows.updates`, of keys whose values came from a switch."""

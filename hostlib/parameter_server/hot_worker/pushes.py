@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import HostlibError, PeerProtocolError
+from ...hot_rows.hot_cells import KEY_BYTES, HotCells, Indices, KeyedGradients, SplitKeys
+from ...hot_rows.sketch import Keys
 from ...native.hot_row_library import (
     HotPushesStruct,
     PlaceUse,
@@ -30,7 +32,7 @@ from ...peers.frames import DECISION_DTYPE, OPEN_ROUND_DTYPE, HotRowsState
 from ...transports.base import Datagrams
 from .open_calls import Done, OpenCalls, Places, Shares
 from .packet_room import PacketRoom
-from .row_map import KEY_BYTES, HotCells, Indices, KeyedGradients, Keys, RowMap, SplitKeys
+from .row_map import RowMap
 
 PLACES: Final = 3
 WAITING: Final = 2

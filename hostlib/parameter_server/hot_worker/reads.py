@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import HostlibError
+from ...hot_rows.hot_cells import Floats, HotCells, Indices, SplitKeys
 from ...native.hot_row_library import HotReadsStruct, hot_library, place_lists
 from ...native.library import address
 from ...peers.frames import HotRowsState
 from ...transports.base import Datagrams
 from .open_calls import OpenCalls
 from .packet_room import PacketRoom
-from .row_map import Floats, HotCells, Indices, RowMap, SplitKeys
+from .row_map import RowMap
 
 TRY_S: Final = 0.02
 """Until a READ is sent again, and then until the server is asked instead."""

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from ...control.view import Endpoint
 from ...errors import HostlibError, TransportError
+from ...hot_rows.hot_cells import KEY_BYTES, HotCells, KeyedGradients
 from ...hot_rows.row_packets import RowPackets
+from ...hot_rows.sketch import Keys
 from ...latency import PULL, PUSH, SwitchMeter, SwitchRequest
 from ...native.hot_row_library import hot_library
 from ...native.library import address
@@ -35,7 +37,7 @@ from .open_calls import Done, OpenCalls, Places
 from .packet_room import PacketRoom
 from .pushes import HotPushes
 from .reads import HotReads
-from .row_map import KEY_BYTES, HotCells, KeyedGradients, Keys, RowMap
+from .row_map import RowMap
 from .row_socket import RowSocket
 from .scheme_choice import HotRowChoice
 

@@ -19,6 +19,7 @@ from hot_push_model import FLUSH_S, PushModel
 from hot_world import World
 from switchfold.hostlib.errors import HostlibError, PeerProtocolError
 from switchfold.hostlib.hot_rows import EMPTY, LaneLayout, RowShape
+from switchfold.hostlib.hot_rows.hot_cells import KeyedGradients
 from switchfold.hostlib.hot_rows.row_packets import RowPackets
 from switchfold.hostlib.native.hot_row_library import hot_library
 from switchfold.hostlib.native.library import address
@@ -26,7 +27,7 @@ from switchfold.hostlib.parameter_server.hot_worker.open_calls import OpenCalls
 from switchfold.hostlib.parameter_server.hot_worker.packet_room import PacketRoom
 from switchfold.hostlib.parameter_server.hot_worker.pushes import MOST_LANE, HotPushes
 from switchfold.hostlib.parameter_server.hot_worker.reads import HotReads
-from switchfold.hostlib.parameter_server.hot_worker.row_map import KeyedGradients, RowMap
+from switchfold.hostlib.parameter_server.hot_worker.row_map import RowMap
 from switchfold.hostlib.peers.frames import (
     DECISION_DTYPE,
     HOT_ROW_DTYPE,
