@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from functools import partial
 from typing import final
@@ -70,6 +71,7 @@ class ServerRows:
         self._socket: RowSocket | None = None
         self._packets: RowPackets | None = None
         self._timer: Timer | None = None
+        self._tick_s = math.inf  # of the timer
         self._samples = KeySamples(loop, cold, options, make_counts)
         self._is_served = False  # the server has told of hot rows, or of none
 
@@ -293,14 +295,15 @@ class ServerRows:
         )
 
     def _schedule(self) -> None:
-        """Have a timer for the next tick."""
+        """Have a timer for the next tick, or for an earlier time."""
         next_s = min(self._pushes.next_s, self._reads.next_s)
         if self._timer is not None:
-            if self._timer.when_s <= next_s:
+            if self._tick_s <= next_s:
                 return
             self._timer.cancel()
             self._timer = None
-        if next_s < np.inf:
+        if next_s < math.inf:
+            self._tick_s = next_s  # the timer's own time is a little later
             self._timer = self._loop.call_later(next_s - time.monotonic(), self._tick)
 
     def _tick(self) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hot_world_server import LANES, Floats
 from switchfold.hostlib.errors import ServerLostError
 from switchfold.hostlib.parameter_server.hot_worker import UNKNOWN_UPDATES
 from switchfold.hostlib.parameter_server.hot_worker.reads import TRY_S
+from switchfold.hostlib.peers.event_loop import Timer
 from switchfold.hostlib.slots.wire import Operation
 
 GENERATION, FIRST_ROW = 5, 3
@@ -84,6 +86,22 @@ def test_pulls_of_a_row_share_one_read(monkeypatch: pytest.MonkeyPatch) -> None:
     for call, keys in zip(calls, ([0, 1], [1, 5], [6]), strict=True):
         assert call.rows is not None
         assert call.rows.values.tolist() == expected(world, keys)
+
+
+def test_packets_leave_the_timer_of_the_next_try_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = hot_world(monkeypatch)
+    world.loop.pass_by(1.0)
+    call_later, timers = world.loop.call_later, []
+
+    def note(delay_s: float, call: Callable[[], None]) -> Timer:
+        timers.append(call_later(delay_s + 1e-6, call))  # a real loop reads its clock later
+        return timers[-1]
+
+    monkeypatch.setattr(world.loop, "call_later", note)
+    world.workers[0].pull_rows([0, 5])
+    while world.packets:
+        world.deliver()
+    assert len(timers) == 1
 
 
 def test_the_server_is_asked_for_evicted_rows(monkeypatch: pytest.MonkeyPatch) -> None:
