@@ -90,7 +90,7 @@ class HotCells:
 
     def split(self, keys: Keys, cold_until_s: int, now_s: float) -> SplitKeys:
         """Tell hot keys from cold ones; `cold_until_s` is where that array of the pushes begins."""
-        keys = np.ascontiguousarray(keys)
+        keys = np.ascontiguousarray(keys, np.int64)
         found = np.empty((3, keys.size), np.int64)
         first, stride = address(found), found.strides[0]
         places = address(keys), first, first + stride, first + 2 * stride
