@@ -83,7 +83,7 @@ class HotCells:
 
     def split(self, keys: Keys, cold_until_s: int, now_s: float) -> SplitKeys:
         """Tell hot keys from cold ones; `cold_until_s` is where that array of the pushes begins."""
-        keys = np.ascontiguousarray(keys)
+        keys = np.ascontiguousarray(keys, np.int64)
         found = np.empty((3, keys.size), np.int64)
         first, stride = address(found), found.strides[0]
         places = address(keys), first, first + stride, first + 2 * stride
@@ -104,7 +104,7 @@ class HotCells:
 
     def touched(self, keys: Keys) -> Indices:
         """Return the rows that hold any of some keys; they rise."""
-        keys = np.ascontiguousarray(keys)
+        keys = np.ascontiguousarray(keys, np.int64)
         is_touched = np.zeros(len(self._unit_keys), np.bool_)
         hot_library.hot_cells_touch(self.at, address(keys), keys.size, address(is_touched))
         units = np.flatnonzero(is_touched)
