@@ -134,8 +134,8 @@ void job_init(job_t *job, bool is_hostile) {
       .num_workers = between(1, MOST_WORKERS),
       .num_trees = between(1, MOST_TREES),
       .values_per_packet = values[draw(is_hostile ? 5 : 4)],
-      .in.packets = malloc(MOST_QUEUED * sizeof(packet_t)),
   };
+  queue_init(&job->in);
   job->datagram_bytes = HEADER_BYTES + VALUE_BYTES * job->values_per_packet;
   job->packet_bytes = job->datagram_bytes + (job->has_frames ? LAYERS_BYTES : 0);
   draw_places(job);
@@ -163,7 +163,7 @@ void job_close(job_t *job) {
   }
   for (uint32_t i = 0; i < job->num_gathers; i++) gathered_close(&job->gathers[i], job->num_workers);
   slot_switch_close(&job->held);
-  free(job->in.packets);
+  queue_close(&job->in);
 }
 
 bool job_slot(const job_t *job, const uint8_t *datagram, uint32_t *tree, uint32_t *local) {

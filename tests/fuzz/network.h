@@ -16,6 +16,7 @@
 #include "transport/frames.h"
 
 #define MOST_QUEUED 1024u
+#define MOST_SPARE 32u
 
 typedef struct {
   uint32_t loss, duplication, delay, damage, truncation, disorder, bad_heads; // of 1000 packets or messages
@@ -48,6 +49,8 @@ void port_init(port_t *, int fd, messages_t, const frames_t *, const weather_t *
 void port_close(port_t *);
 
 // Append a packet to a queue, unless that is full, which is a loss.
+void queue_init(queue_t *);
+void queue_close(queue_t *);
 void queue_add(queue_t *, const packet_t *);
 
 // Packets from the worker: those that came now, and delayed ones, as the weather wants.

@@ -15,7 +15,7 @@ from live_testbed import LiveTestbed
 
 LEASE_S = 1.0
 """The controller's lease: that of a worker that asks for none."""
-AWAY_S = 6.0
+AWAY_S = {"switch": 2.5, "host": 6.0}
 """Longer than that, and than members of a host allreduce wait for a sign of life."""
 
 
@@ -32,9 +32,9 @@ def testbed() -> Iterator[LiveTestbed]:
 def test_worker_that_does_not_run_is_waited_for(testbed: LiveTestbed, path: str, how: str) -> None:
     with Workers(testbed.made, f"{path}-{how}", 3, SWITCHFOLD_PATH=path) as workers:
         if how == "stopped":
-            workers[0].stop_for(AWAY_S)
+            workers[0].stop_for(AWAY_S[path])
         else:
-            workers[0].hold(AWAY_S)
+            workers[0].hold(AWAY_S[path])
         last = max(worker.next()["tensor"] for worker in workers)
         for worker in workers:
             while (line := worker.next())["tensor"] < last + 20:
@@ -45,7 +45,7 @@ def test_worker_that_does_not_run_is_waited_for(testbed: LiveTestbed, path: str,
 def test_change_waits_for_a_worker_that_does_not_run(testbed: LiveTestbed) -> None:
     """Another worker is lost; the rest goes on together with the one that did not run."""
     with Workers(testbed.made, "change", 4) as workers:
-        workers[0].hold(AWAY_S)
+        workers[0].hold(AWAY_S["switch"])
         workers[3].kill()
         for worker in workers[:3]:
             worker.until_members(0, 1, 2)

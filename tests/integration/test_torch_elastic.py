@@ -31,7 +31,7 @@ from torch_ranks import (
 require_torch()
 
 __all__ = ["torch_testbed"]
-NUM_RANKS, NUM_STEPS, DYING_RANK, DYING_STEP = 3, 6, 2, 3
+NUM_RANKS, NUM_STEPS, DYING_RANK, DYING_STEP = 2, 6, 1, 3
 JOB = "elastic"
 LIMIT_S = 270.0
 SUPPORT = Path(__file__).parents[1] / "support"

@@ -12,7 +12,13 @@ NUM_RANKS = 3
 
 
 def test_ranks_train_by_mixed_schemes_until_one_dies(torch_testbed: TorchTestbed) -> None:
-    said = run_ranks("torch_hybrid_cases:whole_run", NUM_RANKS, testbed=torch_testbed, check=False)
+    said = run_ranks(
+        "torch_hybrid_cases:whole_run",
+        NUM_RANKS,
+        testbed=torch_testbed,
+        preload=("torch._dynamo",),
+        check=False,
+    )
     dead = said.pop()
     assert isinstance(dead, RankFailure)
     assert "status 7" in dead.text, dead

@@ -99,7 +99,12 @@ def _call_with_a_name() -> None:
 
 def test_profiles_show_each_collective_from_begin_to_end(torch_testbed: TorchTestbed) -> None:
     for rank, said in enumerate(
-        run_ranks("test_torch_profiler:profiled", NUM_RANKS, testbed=torch_testbed)
+        run_ranks(
+            "test_torch_profiler:profiled",
+            NUM_RANKS,
+            testbed=torch_testbed,
+            preload=("torch._dynamo",),
+        )
     ):
         for profiler in ("autograd", "torch"):
             events = {name: rest for name, *rest in said[profiler]}

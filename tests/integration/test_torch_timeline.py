@@ -83,6 +83,7 @@ def traces(torch_testbed: TorchTestbed, tmp_path_factory: pytest.TempPathFactory
         NUM_RANKS,
         testbed=torch_testbed,
         environment={"SWITCHFOLD_TRACE": str(folder)},
+        preload=("torch._dynamo",),
     )
     assert results[0] == results[1]
     assert results[0]["bytes"] == 4 * (60 * INPUTS + 60 + 300 * 60 + 300)

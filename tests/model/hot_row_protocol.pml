@@ -455,14 +455,43 @@ inline close(c) {
 
 #define HAS_PUSHED(w, t, b, e) (!((b) & BIT(w)) || (push_of[AT(w, t)] != 0 && MADE_FOR(w, t) == (e)))
 #define IS_OVER(w) (settled[w] == ALL_PUSHES)
+
+/* One option of an `if` for each worker, push, time or sum: a search takes much longer through options that do nothing. */
 #if NUM_WORKERS == 3
-#define choose_worker if :: w = 0 :: w = 1 :: w = 2 fi
+#define EACH_WORKER(option) option(0) option(1) option(2)
+#define EACH_NUMBER(option, n) option(0, n) option(1, n) option(2, n)
+#define EACH_BITMAP(option, t, e) \
+  option(t, 1, e) option(t, 2, e) option(t, 3, e) option(t, 4, e) option(t, 5, e) option(t, 6, e) option(t, 7, e)
 #define HAVE_PUSHED(t, b, e) (HAS_PUSHED(0, t, b, e) && HAS_PUSHED(1, t, b, e) && HAS_PUSHED(2, t, b, e))
 #define EVERYTHING_SETTLED (IS_OVER(0) && IS_OVER(1) && IS_OVER(2))
 #else
-#define choose_worker if :: w = 0 :: w = 1 fi
+#define EACH_WORKER(option) option(0) option(1)
+#define EACH_NUMBER(option, n) option(0, n) option(1, n)
+#define EACH_BITMAP(option, t, e) option(t, 1, e) option(t, 2, e) option(t, 3, e)
 #define HAVE_PUSHED(t, b, e) (HAS_PUSHED(0, t, b, e) && HAS_PUSHED(1, t, b, e))
 #define EVERYTHING_SETTLED (IS_OVER(0) && IS_OVER(1))
+#endif
+#if PUSHES == 1
+#define EACH_PUSH(option) EACH_NUMBER(option, 1)
+#elif PUSHES == 2
+#define EACH_PUSH(option) EACH_NUMBER(option, 1) EACH_NUMBER(option, 2)
+#endif
+#if EPOCHS > 1
+#define EACH_SUM_AT(option, t) EACH_BITMAP(option, t, 1) EACH_BITMAP(option, t, 2)
+#else
+#define EACH_SUM_AT(option, t) EACH_BITMAP(option, t, 1)
+#endif
+#if TIMES == 2
+#define EACH_TIME(option) EACH_NUMBER(option, 1) EACH_NUMBER(option, 2)
+#define EACH_SUM(option) EACH_SUM_AT(option, 1) EACH_SUM_AT(option, 2)
+#elif TIMES == 3
+#define EACH_TIME(option) EACH_NUMBER(option, 1) EACH_NUMBER(option, 2) EACH_NUMBER(option, 3)
+#define EACH_SUM(option) EACH_SUM_AT(option, 1) EACH_SUM_AT(option, 2) EACH_SUM_AT(option, 3)
+#elif TIMES == 4
+#define EACH_TIME(option) \
+  EACH_NUMBER(option, 1) EACH_NUMBER(option, 2) EACH_NUMBER(option, 3) EACH_NUMBER(option, 4)
+#define EACH_SUM(option) \
+  EACH_SUM_AT(option, 1) EACH_SUM_AT(option, 2) EACH_SUM_AT(option, 3) EACH_SUM_AT(option, 4)
 #endif
 
 #if LIVENESS
@@ -537,76 +566,47 @@ init {
 #endif
   }
 #endif
+#define PUSHES_NOW(w_) :: MAY_PUSH(w_) -> w = w_
+#define HEARS(w_) :: d_step { hear(w_) }
+#define GOES_ON(w_, p_) :: IS_NAMELESS(w_, p_) -> d_step { w = w_; p = p_ }
+#define FORGETS_NAME(w_, p_) :: d_step { IS_NAMED(w_, p_) -> name_of[PUSH(w_, p_)] = 0 }
+#define GOES_COLD(w_, p_) :: d_step { IS_NAMED(w_, p_) -> cold[w_] = cold[w_] | BIT(p_) }
+#define COMES_BY_TCP(w_, p_) :: d_step { MAY_RECEIVE_COLD(w_, p_) -> receive_cold(w_, p_) }
+#define COMES_TO_SWITCH(w_, t_) :: push_of[AT(w_, t_)] != 0 -> d_step { w = w_; t = t_ }
+#if ANY_TREE
+#define COMES_AS_SUM(t_, b_, e_) :: HAVE_PUSHED(t_, b_, e_) -> d_step { t = t_; b = b_; e = e_ }
+#else
+#define COMES_AS_SUM(t_, b_, e_) :: SUMS(e_, t_) & BIT(b_) -> d_step { t = t_; b = b_; e = e_ }
+#endif
   do
   :: atomic { /* A worker pushes, hot or cold. */
-       choose_worker;
+       if EACH_WORKER(PUSHES_NOW) fi;
        if
-       :: MAY_PUSH(w) && MAY_NAME(w) -> d_step { pushed[w]++; give_name(w, pushed[w]) }
-       :: MAY_PUSH(w) -> d_step { pushed[w]++; cold[w] = cold[w] | BIT(pushed[w]) }
-       :: else
-       fi;
-       w = 0 }
-  :: atomic { choose_worker; d_step { hear(w) }; w = 0 }
+       :: MAY_NAME(w) -> d_step { pushed[w]++; give_name(w, pushed[w]); w = 0 }
+       :: d_step { pushed[w]++; cold[w] = cold[w] | BIT(pushed[w]); w = 0 }
+       fi }
+  EACH_WORKER(HEARS)
   :: atomic { /* It pushes again what was too late, or sends it by TCP. */
-       choose_worker;
-       select(p : 1 .. PUSHES);
+       if EACH_PUSH(GOES_ON) fi;
        if
-       :: IS_NAMELESS(w, p) && MAY_NAME(w) -> d_step { give_name(w, p) }
-       :: IS_NAMELESS(w, p) -> d_step { cold[w] = cold[w] | BIT(p) }
-       :: else
-       fi;
-       w = 0; p = 0 }
+       :: MAY_NAME(w) -> d_step { give_name(w, p); w = 0; p = 0 }
+       :: d_step { cold[w] = cold[w] | BIT(p); w = 0; p = 0 }
+       fi }
 #if !RENAMES_LOST
-  :: atomic {
-       choose_worker;
-       select(p : 1 .. PUSHES);
-       if
-       :: IS_NAMED(w, p) -> name_of[PUSH(w, p)] = 0
-       :: else
-       fi;
-       w = 0; p = 0 }
+  EACH_PUSH(FORGETS_NAME)
 #endif
 #if !KEEPS_NAME
-  :: atomic {
-       choose_worker;
-       select(p : 1 .. PUSHES);
-       if
-       :: IS_NAMED(w, p) -> cold[w] = cold[w] | BIT(p)
-       :: else
-       fi;
-       w = 0; p = 0 }
+  EACH_PUSH(GOES_COLD)
 #endif
-  :: atomic { /* Something arrives by TCP. */
-       choose_worker;
-       select(p : 1 .. PUSHES);
-       if
-       :: MAY_RECEIVE_COLD(w, p) -> d_step { receive_cold(w, p) }
-       :: else
-       fi;
-       w = 0; p = 0 }
+  EACH_PUSH(COMES_BY_TCP)
 #if !ANY_TREE
   :: atomic { /* A push arrives at the switch. */
-       choose_worker;
-       select(t : 1 .. TIMES);
-       if
-       :: push_of[AT(w, t)] != 0 -> d_step { receive_push(w, t) }
-       :: else
-       fi;
-       w = 0; t = 0 }
+       if EACH_TIME(COMES_TO_SWITCH) fi;
+       d_step { receive_push(w, t); w = 0; t = 0 } }
 #endif
   :: atomic { /* A sum arrives. */
-       select(t : 1 .. TIMES);
-       select(b : 1 .. ALL);
-       select(e : 1 .. EPOCHS);
-       if
-#if ANY_TREE
-       :: HAVE_PUSHED(t, b, e) -> d_step { apply_sum(t, e, b) }
-#else
-       :: SUMS(e, t) & BIT(b) -> d_step { apply_sum(t, e, b) }
-#endif
-       :: else
-       fi;
-       t = 0; b = 0; e = 0 }
+       if EACH_SUM(COMES_AS_SUM) fi;
+       d_step { apply_sum(t, e, b); t = 0; b = 0; e = 0 } }
 #if FENCES
   :: d_step { memory.next <= LAST(SERVED(memory)) -> fence() }
 #endif

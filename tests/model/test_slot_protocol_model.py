@@ -8,7 +8,8 @@ import shutil
 
 import pytest
 from model_check import check
-from model_variants import VARIANTS, Variant
+from model_variant import Variant
+from model_variants import VARIANTS
 
 
 @pytest.mark.skipif(

@@ -58,6 +58,7 @@ class _Twins:
         self.target, self.node = target, node
         self.reference = ReferenceSwitch(node.values_per_packet)
         self.rows: dict[int, HotRow] = {row.row: row for row in node.hot_rows}
+        self._counted = target.counters("outcomes")
         self._install()
 
     def _install(self) -> None:
@@ -120,12 +121,11 @@ class _Twins:
             port, frame = sender.port, node.from_parent(datagram, tos=0)
         else:
             port, frame = node.from_child(sender.child_id, datagram)
-        before = self.target.counters("outcomes")
         received = self.target.exchange(port, frame)
-        after = self.target.counters("outcomes")
+        before, self._counted = self._counted, self.target.counters("outcomes")
         outcome, reply = self.reference.receive(port, sender.station.address, datagram)
         expected = [] if reply is None else self._frames(sender, reply)
-        counted = [Outcome(i) for i in range(len(after)) if after[i] != before[i]]
+        counted = [Outcome(i) for i, count in enumerate(self._counted) if count != before[i]]
         assert (sorted(received), counted) == (sorted(expected), [outcome]), "\n".join(
             [f"{counted}, by the reference {outcome!r}", f"sent to port {port}:", describe(frame)]
             + [f"expected {where}: {describe(sent)}" for where, sent in expected]

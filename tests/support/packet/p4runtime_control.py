@@ -10,11 +10,14 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import finsy as fy
+import grpc
+from finsy.proto import p4r, p4r_grpc
 
 from packet_target import Entry
 from switchfold import p4src
 
 DEADLINE_S = 60.0
+DEVICE_ID = 1
 
 
 def table_entry(entry: Entry) -> fy.P4TableEntry:
@@ -41,13 +44,17 @@ class P4RuntimeControl:
         with contextlib.ExitStack() as stack:
             self._runner = stack.enter_context(asyncio.Runner())
             self._switch = fy.Switch(
-                "target", address, fy.SwitchOptions(p4info=made.p4info, p4blob=made.json)
+                "target",
+                address,
+                fy.SwitchOptions(p4info=made.p4info, p4blob=made.json, device_id=DEVICE_ID),
             )
             self._run(self._switch.__aenter__())
             stack.callback(lambda: self._run(self._switch.__aexit__(None, None, None)))
             self._packets = self._switch.read_packets()
             self._next_packet = self._run(self._request_packet())
             stack.callback(self._stop_waiting)
+            channel = stack.enter_context(grpc.insecure_channel(address))
+            self._stub = p4r_grpc.P4RuntimeStub(channel)
             self._resources = stack.pop_all()
 
     def _stop_waiting(self) -> None:
@@ -109,8 +116,20 @@ class P4RuntimeControl:
         self._run(self._switch.write([+group if replicas else -group]))
 
     def counters(self, name: str) -> list[int]:
-        """Return the packets of an indirect counter by index."""
-        return [entry.packet_count for entry in self._read(fy.P4CounterEntry(name))]
+        """Return the packets of an indirect counter by index.
+
+        Tests do so after every packet: a bare call takes a tenth of the time of finsy's entities.
+        """
+        wanted = p4r.CounterEntry(counter_id=self._switch.p4info.counters[name].id)
+        request = p4r.ReadRequest(device_id=DEVICE_ID, entities=[p4r.Entity(counter_entry=wanted)])
+        try:
+            return [
+                entity.counter_entry.data.packet_count
+                for response in self._stub.Read(request, timeout=DEADLINE_S)
+                for entity in response.entities
+            ]
+        except grpc.RpcError as error:
+            raise TimeoutError(f"counters were not read: {error}; {self._explain()}") from error
 
     def direct_counter(self, entry: Entry) -> int:
         """See packet_target.Target."""

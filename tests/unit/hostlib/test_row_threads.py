@@ -72,6 +72,8 @@ def test_snapshot_during_pushes_and_replay_make_the_same_table(optimiser: Optimi
     log: list[tuple[int, NDArray[np.int64], NDArray[np.float32]]] = []
     chunks: list[RowChunk] = []
     has_begun, has_pushed, has_ended = (threading.Event() for _ in range(3))
+    # A few pushes for each chunk: the reference in Python repeats all of them.
+    may_push = threading.Semaphore(0)
     starts: list[int] = []
 
     def push() -> None:
@@ -79,6 +81,8 @@ def test_snapshot_during_pushes_and_replay_make_the_same_table(optimiser: Optimi
         lsn = 0
         # Some before the snapshot, some beside it, and some behind it.
         while lsn < PUSHES or not has_ended.is_set() or lsn < starts[0] + 3:
+            if lsn >= PUSHES and not has_ended.is_set():
+                assert may_push.acquire(timeout=60)
             lsn += 1
             keys = rng.integers(0, NUM_KEYS, BATCH)
             gradients = rng.standard_normal((BATCH, WIDTH), np.float32)
@@ -94,10 +98,12 @@ def test_snapshot_during_pushes_and_replay_make_the_same_table(optimiser: Optimi
         cursor: int | None = 0
         while cursor is not None:
             has_pushed.clear()
+            may_push.release(2)
             assert has_pushed.wait(60)
             chunks.append(table.export(cursor, 64))
             cursor = chunks[-1].next_cursor
         has_ended.set()
+        may_push.release()
 
     def pull() -> None:
         keys = np.arange(NUM_KEYS, dtype=np.int64)

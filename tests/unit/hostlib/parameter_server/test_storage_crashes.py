@@ -20,7 +20,7 @@ import chained_rows
 from log_cases import FakeDisk, LogWatch, content, open_log, read_log
 from switchfold.hostlib.parameter_server.storage import ServerStorage
 
-NUM_KILLS = 50
+NUM_KILLS = int(os.environ.get("SWITCHFOLD_KILLS", "20"))
 
 
 def append_and_kill(directory: Path, num_lines: int) -> list[int]:
