@@ -27,9 +27,9 @@ LEAST_CALLS: Final = 16
 MOST_PAIRS: Final = 3
 """Windows of each scheme in a trial, unless the difference is clear before."""
 CLEAR: Final = 1.3
-"""Ratio of throughputs that needs no further windows."""
+"""The other scheme is clearly better by this factor..."""
 MARGIN: Final = 1.05
-"""The other scheme must be better by this factor to be taken."""
+"""...clearly no better if it is worse by this one, and must be better by it to be taken."""
 REST_S: Final = 64.0
 """From one trial to the next at least, by the wall clock."""
 MOST_GROWTH: Final = 16
@@ -129,14 +129,19 @@ class HotRowChoice:
         is_known = min(hot.calls, cold.calls) >= LEAST_CALLS
         return hot.rate / cold.rate if is_known and hot.rate and cold.rate else 1.0
 
+    @property
+    def _gain(self) -> float:
+        """How much better the other scheme is than the best one so far, as a factor."""
+        return 1 / self._ratio if self._best else self._ratio
+
     def _is_over(self) -> bool:
-        is_clear = max(self._ratio, 1 / self._ratio) >= CLEAR
+        is_clear = self._gain >= CLEAR or self._gain * MARGIN <= 1
         return is_clear or self._num_windows >= 2 * MOST_PAIRS
 
     def _end_trial(self, now_s: float) -> None:
         """Rest with the better scheme."""
         self.num_trials += 1
-        is_other_better = (1 / self._ratio if self._best else self._ratio) > MARGIN
+        is_other_better = self._gain > MARGIN
         self._best ^= is_other_better
         self._growth = 1 if is_other_better else min(2 * self._growth, MOST_GROWTH)
         rest_s = REST_S * self._growth

@@ -70,6 +70,19 @@ def test_trials_cost_little(hot_s: float) -> None:
     assert worker.num_calls >= 0.98 * best
 
 
+@pytest.mark.parametrize(("hot_s", "cold_s"), [(0.0055, 0.005), (0.005, 0.0055)])
+def test_a_trial_ends_when_the_other_scheme_is_worse(hot_s: float, cold_s: float) -> None:
+    worker = Worker(hot_s, cold_s)
+    worker.run(REST_S / 2)
+    rests_hot, num_trials = worker.choice.uses_hot, worker.choice.num_trials
+    assert rests_hot is (hot_s < cold_s)
+    worker.changes.clear()
+    while worker.choice.num_trials == num_trials:
+        worker.run(WINDOW_S)
+    others = [begun_s for begun_s, uses_hot in worker.changes if uses_hot is not rests_hot]
+    assert len(others) == 1  # one window
+
+
 def test_nearly_equal_schemes_are_not_changed() -> None:
     worker = Worker(0.0051, 0.005)
     worker.run(500)
