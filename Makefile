@@ -73,6 +73,20 @@ lock: $(TOOLS)/.installed ## Renew requirements-dev.txt from pyproject.toml; UPG
 	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package torch --constraint build/torch.txt \
 	  $(UPGRADE) --extra controller --extra dev --extra docs --extra latency --extra torch \
 	  --output-file $(LOCK) pyproject.toml
+	@$(MAKE) --no-print-directory licences
+
+licences: $(VENV)/.torch-installed ## Renew docs/licences.md from what is installed
+	$(BIN)/python docs/build_licences.py
+
+# A version with known vulnerabilities: if it passes, there are no data, and the rest would pass for the same reason.
+KNOWN := jinja2==2.10
+AUDIT := $(TOOLS)/pip-audit --strict --no-deps --disable-pip --progress-spinner off
+audit: $(TOOLS)/.installed ## Look for known vulnerabilities of the locked packages; fails where their data cannot be had
+	@echo '$(KNOWN)' >build/known.txt
+	@$(AUDIT) --requirement build/known.txt >build/known.log 2>&1; grep -q '^Found [0-9]* known vuln' build/known.log || \
+	  { cat build/known.log; echo "error: nothing was audited: this machine cannot get the data on vulnerabilities of PyPI"; exit 2; }
+	@echo '$(TORCH)' >build/torch.txt
+	$(AUDIT) --requirement $(LOCK) --requirement build/torch.txt
 
 switch: $(VENV)/.run-installed ## Build the embedded switch's native code for the committed programs
 	$(BIN)/softswitch build p4src/build/*/switchfold_*.json
@@ -104,8 +118,9 @@ SANITIZERS := -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanit
 # What a sanitizer says comes at once, past pytest.
 PRELOADED = LD_PRELOAD="$$(gcc -print-file-name=$(1))" $(BIN)/python -m pytest --capture=sys
 SANITIZED := ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc $(call PRELOADED,libasan.so)
-# Without optimisation: gcc takes minutes for instrumented code of wide operators otherwise.
-SANITIZED_SWITCH := SWITCHFOLD_CFLAGS="-O0 $(SANITIZERS)" $(SANITIZED)
+# Without optimisation: gcc takes minutes for instrumented code of wide operators otherwise. _FORTIFY_SOURCE needs it,
+# and calls functions into which sanitizers do not look.
+SANITIZED_SWITCH := SWITCHFOLD_CFLAGS="-O0 -U_FORTIFY_SOURCE $(SANITIZERS)" $(SANITIZED)
 sanitize: $(VENV)/.dev-installed ## All C code under the address and undefined-behaviour sanitizers, the host library's under the thread sanitizer, on two cores
 	@$(MAKE) --no-print-directory -j2 --output-sync=target sanitize-first sanitize-rest sanitize-hostlib
 
