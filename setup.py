@@ -32,7 +32,7 @@ HARDENING = ("-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE
 LINKING = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
 """As softswitch/compilation/hardening.py has them, with its reasons."""
 IS_SANITIZED = "-fsanitize" in os.environ.get("CFLAGS", "")
-"""Sanitizers look into memcpy, but not into the checked one by which _FORTIFY_SOURCE replaces it."""
+"""Sanitizers look into memcpy, but not into the call by which _FORTIFY_SOURCE replaces it."""
 
 
 class BuildLibrary(build_ext):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes licences.md: the packages of requirements-dev.txt, with what their metadata says.
+"""Writes the tables of licences.md: the packages of the lock, with what their metadata says.
 
 Tools for this compare whole strings with a list, or search for a part: "MIT AND GPL-3.0-only" would
 need an entry of its own, or pass as MIT.
@@ -33,26 +33,7 @@ ALLOWED = {
 }
 """What a package that Switchfold needs at run time may be under: permissive licences."""
 _WORD = re.compile(r"[()]|(?!WITH\b)[^()\s]+(?: WITH [^()\s]+)?")
-HEAD = """\
-# Licences
-
-Switchfold is under [Apache-2.0](../LICENSE). It contains no code of other projects; pip installs them beside it. This
-page lists the packages that tests run with, which are those of `requirements-dev.txt`, and torch. `make licences`
-writes the page from the packages' own metadata. A test fails if a package that Switchfold needs at run time is missing
-here, or if its licence is not one of the permissive ones in `ALLOWED` of `docs/build_licences.py`.
-
-"AND" means that parts of the package are under different licences, and "OR" leaves the choice to you. Wheels of numpy,
-scipy, pyarrow and others also contain libraries of third parties, whose licences are in the wheels. Two versions of a
-package are for different versions of Python.
-
-"""
-RUN_TIME = "## At run time\n\nThe package itself and its extras controller, latency and torch.\n\n"
-DEVELOPMENT = """\
-## For development
-
-For tests, lint, documentation and the build of the C library. Nothing of these is installed with Switchfold.
-
-"""
+_TABLE = re.compile(r"^\| package \|.*\n(?:\|.*\n)*", re.MULTILINE)
 
 
 def project() -> dict[str, Any]:
@@ -94,12 +75,13 @@ def _applies(requirement: Requirement, extra: str) -> bool:
 
 
 def _requires(name: str) -> list[str]:
-    """Return a package's requirements; those of the lock for torch that is not installed."""
+    """Return what a package requires; of torch, what the build without CUDA does."""
+    builds = project()["tool"]["uv"]["dependency-metadata"]
+    of_the_lock = next((each["requires-dist"] for each in builds if each["name"] == name), None)
     try:
-        return requires(name) or []
+        return requires(name) or [] if of_the_lock is None else of_the_lock
     except PackageNotFoundError:
-        builds = project()["tool"]["uv"]["dependency-metadata"]
-        return next((b["requires-dist"] for b in builds if b["name"] == name), [])
+        return []
 
 
 def licence(name: str) -> str:
@@ -163,13 +145,13 @@ def _table(names: Iterable[str], versions: dict[str, list[str]]) -> str:
 
 
 def main() -> None:
-    """Write the page; exits with an error if a package is not installed."""
+    """Renew both tables; exits with an error if a package is not installed."""
     versions, run_time = locked(), run_time_names()
     try:
-        first, second = _table(run_time, versions), _table(versions.keys() - run_time, versions)
+        tables = [_table(names, versions) for names in (run_time, versions.keys() - run_time)]
     except PackageNotFoundError as error:
         sys.exit(f"error: {error.name} is not installed: run make deps-torch")
-    PAGE.write_text(f"{HEAD}{RUN_TIME}{first}\n{DEVELOPMENT}{second}", "utf-8")
+    PAGE.write_text(_TABLE.sub(lambda _: tables.pop(0), PAGE.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":
