@@ -85,8 +85,8 @@ audit: $(TOOLS)/.installed ## Look for known vulnerabilities of the locked packa
 	@echo '$(KNOWN)' >build/known.txt
 	@$(AUDIT) --requirement build/known.txt >build/known.log 2>&1; grep -q '^Found [0-9]* known vuln' build/known.log || \
 	  { cat build/known.log; echo "error: nothing was audited: this machine cannot get the data on vulnerabilities of PyPI"; exit 2; }
-	@echo '$(TORCH)' >build/torch.txt
-	$(AUDIT) --requirement $(LOCK) --requirement build/torch.txt
+	@{ sed -n 's/^\([a-z0-9].*==.*\) \\$$/\1/p' $(LOCK); echo '$(TORCH)'; } >build/audited.txt
+	$(AUDIT) --requirement build/audited.txt
 
 switch: $(VENV)/.run-installed ## Build the embedded switch's native code for the committed programs
 	$(BIN)/softswitch build p4src/build/*/switchfold_*.json
