@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-torch demo test test-unit test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
+.PHONY: help deps deps-torch lock licences audit demo test test-unit test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
 	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib fuzz fuzz-datagrams compare clean
 
 help:
@@ -24,24 +24,25 @@ $(BIN)/python:
 # Whose changes need a new installation, which compiles the C library.
 PACKAGE := pyproject.toml setup.py $(wildcard hostlib/native/*/*.[ch])
 
+# A user's installation: the versions that pyproject.toml allows.
 $(VENV)/.run-installed: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[controller]'
 	@touch $@
 
-$(VENV)/.dev-installed: $(PACKAGE) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[controller,dev]'
+# A developer's and CI's: the files that the lock names, and no other. setuptools comes from it, too.
+LOCK := requirements-dev.txt
+$(VENV)/.locked: $(LOCK) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(LOCK)
+	@touch $@
+
+$(VENV)/.dev-installed: $(PACKAGE) $(VENV)/.locked
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.run-installed
 
-$(VENV)/.bench-installed: $(PACKAGE) | $(BIN)/python
+# By version alone: which file it is depends on the machine. What it needs is in the lock, but for CUDA.
+$(VENV)/.torch-installed: $(VENV)/.dev-installed
 	$(BIN)/python -m pip install --quiet '$(TORCH)'
-	$(BIN)/python -m pip install --quiet --editable '.[controller,bench]'
-	@touch $@ $(VENV)/.run-installed
-
-# Before the package itself, so that its extra does not choose another.
-$(VENV)/.torch-installed: $(PACKAGE) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet '$(TORCH)'
-	$(BIN)/python -m pip install --quiet --editable '.[controller,dev]'
-	@touch $@ $(VENV)/.run-installed $(VENV)/.dev-installed
+	@touch $@
 
 ##@ Start here
 demo: $(VENV)/.run-installed ## Train a model on 4 workers, gradients summed inside a P4 switch; leaves report/
@@ -53,13 +54,39 @@ test: $(VENV)/.dev-installed ## Run every test that this machine can, AT_ONCE=n 
 	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 --durations 20
 
 ##@ Set up
-$(VENV)/.docs-installed: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
-	@touch $@
-
-deps: $(VENV)/.dev-installed ## Set up the development environment in .venv
+deps: $(VENV)/.dev-installed ## Set up the development environment in .venv, of the versions in requirements-dev.txt
 
 deps-torch: $(VENV)/.torch-installed ## deps, and the PyTorch that the backend is tested with (TORCH=torch==2.13.0)
+
+# Tools of their own environment: what they need is not what we test with.
+TOOLS := build/tools/bin
+$(TOOLS)/.installed: Makefile
+	$(PYTHON) -m venv build/tools
+	$(TOOLS)/python -m pip install --quiet uv==0.13.9 pip-audit==2.10.1
+	@touch $@
+
+# Of every Python that we support, without the address of an index. Keeps the versions that still fit, unless UPGRADE=--upgrade.
+UPGRADE :=
+lock: $(TOOLS)/.installed ## Renew requirements-dev.txt from pyproject.toml; UPGRADE=--upgrade for the newest versions
+	echo '$(TORCH)' >build/torch.txt
+	UV_CUSTOM_COMPILE_COMMAND='make lock' $(TOOLS)/uv pip compile --quiet --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package torch --constraint build/torch.txt \
+	  $(UPGRADE) --extra controller --extra dev --extra docs --extra latency --extra torch \
+	  --output-file $(LOCK) pyproject.toml
+	@$(MAKE) --no-print-directory licences
+
+licences: $(VENV)/.torch-installed ## Renew docs/licences.md from what is installed
+	$(BIN)/python docs/build_licences.py
+
+# A version with known vulnerabilities: if it passes, there are no data, and the rest would pass for the same reason.
+KNOWN := jinja2==2.10
+AUDIT := $(TOOLS)/pip-audit --strict --no-deps --disable-pip --progress-spinner off
+audit: $(TOOLS)/.installed ## Look for known vulnerabilities of the locked packages; fails where their data cannot be had
+	@echo '$(KNOWN)' >build/known.txt
+	@$(AUDIT) --requirement build/known.txt >build/known.log 2>&1; grep -q '^Found [0-9]* known vuln' build/known.log || \
+	  { cat build/known.log; echo "error: nothing was audited: this machine cannot get the data on vulnerabilities of PyPI"; exit 2; }
+	@{ sed -n 's/^\([a-z0-9].*==.*\) \\$$/\1/p' $(LOCK); echo '$(TORCH)'; } >build/audited.txt
+	$(AUDIT) --requirement build/audited.txt
 
 switch: $(VENV)/.run-installed ## Build the embedded switch's native code for the committed programs
 	$(BIN)/softswitch build p4src/build/*/switchfold_*.json
@@ -91,8 +118,9 @@ SANITIZERS := -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanit
 # What a sanitizer says comes at once, past pytest.
 PRELOADED = LD_PRELOAD="$$(gcc -print-file-name=$(1))" $(BIN)/python -m pytest --capture=sys
 SANITIZED := ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc $(call PRELOADED,libasan.so)
-# Without optimisation: gcc takes minutes for instrumented code of wide operators otherwise.
-SANITIZED_SWITCH := SWITCHFOLD_CFLAGS="-O0 $(SANITIZERS)" $(SANITIZED)
+# Without optimisation: gcc takes minutes for instrumented code of wide operators otherwise. _FORTIFY_SOURCE needs it,
+# and calls functions into which sanitizers do not look.
+SANITIZED_SWITCH := SWITCHFOLD_CFLAGS="-O0 -U_FORTIFY_SOURCE $(SANITIZERS)" $(SANITIZED)
 sanitize: $(VENV)/.dev-installed ## All C code under the address and undefined-behaviour sanitizers, the host library's under the thread sanitizer, on two cores
 	@$(MAKE) --no-print-directory -j2 --output-sync=target sanitize-first sanitize-rest sanitize-hostlib
 
@@ -107,7 +135,7 @@ WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Werror
 # A second installation comes before that of the environment.
 define INSTRUMENTED
 	rm -rf build/instrumented build/lib.*
-	CC=gcc CFLAGS="$(1) $(WARNINGS)" $(BIN)/python -m pip install --quiet --no-deps --target build/instrumented .
+	CC=gcc CFLAGS="$(1) $(WARNINGS)" $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target build/instrumented .
 endef
 HOSTLIB := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py allgather_*.py loss_recovery.py malformed_*.py quantization.py exact*.py row_*.py) tests/unit/hostlib/hot_rows/test_row_planning.py $(addprefix tests/unit/hostlib/parameter_server/test_hot_, native_*.py open_calls.py pushes*.py reads.py)
 THREADED := $(addprefix tests/unit/hostlib/test_, hostlib_engine.py session_allgather.py session_threads.py row_threads.py)
@@ -142,7 +170,7 @@ format: $(VENV)/.dev-installed ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.docs-installed ## Build build/docs: the pages, and the reference of what is public; checks every link
+docs: $(VENV)/.dev-installed ## Build build/docs: the pages, and the reference of what is public; checks every link
 	$(BIN)/mkdocs build --quiet
 
 p4: $(VENV)/.dev-installed ## Compile p4src with the p4c on the PATH (or: docker compose run --rm p4c)
@@ -152,7 +180,7 @@ golden: $(VENV)/.dev-installed ## Renew the golden files of the generator's test
 	$(BIN)/python -m pytest --golden tests/pipeline/test_golden_files.py
 
 ##@ Measurements
-bench: $(VENV)/.bench-installed ## Allreduce and trees against Gloo on the same links, many jobs, planning (needs root)
+bench: $(VENV)/.torch-installed ## Allreduce and trees against Gloo on the same links, many jobs, planning (needs root)
 	$(BIN)/python benchmarks/allreduce/allreduce.py
 	$(BIN)/python benchmarks/trees/tree_allreduce.py
 	$(BIN)/python benchmarks/contention/contention.py

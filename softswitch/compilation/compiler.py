@@ -28,6 +28,7 @@ from ..errors import CompileError, CompilerNotFoundError
 from ..program.bmv2_json import read_program
 from ..program.model import Program
 from .build_folder import FULL_TEXTS, build_folder, cache_error, cache_errors
+from .hardening import HARDENING, LINKING
 
 if TYPE_CHECKING:
     from ..generator import TracePoint
@@ -52,6 +53,8 @@ FLAGS = (
     "-fno-math-errno",
     "-Wall",
     "-Wextra",
+    *HARDENING,
+    *LINKING,
 )
 """Only our tests treat warnings as errors: those of a newer compiler must not stop a program."""
 CFLAGS_VARIABLE = "SWITCHFOLD_CFLAGS"

@@ -41,9 +41,15 @@ from .compiler import (
     processor_features,
     run_compiler,
 )
+from .hardening import HARDENING, LINKING
 
 SOURCES: Final = tuple(sorted([*RUNTIME.glob("ports/*.c"), *RUNTIME.glob("switch/*.c")]))
-FLAGS: Final = ("-std=c11", "-O3", "-march=native", "-Wall", "-Wextra", "-pthread", *INCLUDES)
+FLAGS: Final = (
+    *("-std=c11", "-O3", "-march=native", "-Wall", "-Wextra", "-pthread"),
+    *HARDENING,
+    *LINKING,
+    *INCLUDES,
+)
 FRAME_BYTES_MAX: Final = 9232
 """Of runtime/ports/packets.h: the longest frame that the switch carries."""
 NO_PROGRAM: Final = -1000
