@@ -34,6 +34,13 @@ def test_worker_admission_other_source_address(target: Target, job: Job) -> None
     check_exchange(target, 1, frame, Outcome.FOREIGN_WORKER)
 
 
+def test_worker_admission_any_udp_port_of_the_host(target: Target, job: Job) -> None:
+    """A switch knows hosts, not processes: every process of a worker's host can send for it."""
+    frame = bytearray(to_switch(job, 0, contribution(job, 0), udp_fields={"checksum": 0}))
+    frame[34:36] = (job.udp_port(0) ^ 1).to_bytes(2, "big")
+    check_exchange(target, 1, bytes(frame), Outcome.ABSORBED)
+
+
 @pytest.mark.parametrize("ahead", [-1, 1, 1 << 31])
 def test_worker_admission_other_generation(target: Target, job: Job, ahead: int) -> None:
     datagram = contribution(job, 0, generation=(job.generation + ahead) % (1 << 32))

@@ -195,6 +195,22 @@ def test_stranger_ends_no_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     run(scenario())
 
 
+def test_workers_token_opens_the_jobs_of_others(tmp_path: Path):
+    """There is one token for the workers of all jobs: docs/security.md says so."""
+
+    async def scenario() -> None:
+        async with running_controller(tmp_path, **TOKENS) as (server, _):
+            same = {"job_name": "victim", "token": "for-workers"}
+            mine = await FakeWorker(server.address, 0, 2, **same).join()
+            stranger = await FakeWorker(server.address, 1, 2, **same, address="10.0.0.3").join()
+            views = [(await worker.join_reply()).view for worker in (mine, stranger)]
+            assert views[0].generation == views[1].generation
+            for worker in (mine, stranger):
+                await worker.close()
+
+    run(scenario())
+
+
 @pytest.mark.parametrize("whose", ["nobody's", "another worker's"])
 def test_stream_is_taken_over_by_its_own_worker_only(tmp_path: Path, whose: str):
     async def scenario() -> None:
