@@ -6,8 +6,10 @@ Which is faster depends on what the bottleneck is, so the worker measures both. 
 trials, of windows with the one scheme and the other in turn, and rests with the better one.
 
 Workers share servers, switches and perhaps processors, so one worker's scheme makes all of them
-slower or faster. Therefore windows and trials begin at multiples of their length by the wall clock:
-workers whose clocks agree have the same scheme at the same time, and each sees what it does to all.
+slower or faster, and a single worker with hot rows would find sums with nobody else's pushes. So
+time alone says when trials and their windows begin and end: at multiples of their length by the
+wall clock. Workers whose clocks agree have the same scheme at the same time in all trials, and each
+sees what it does to all.
 """
 
 from __future__ import annotations
@@ -24,16 +26,14 @@ LONGEST_GAP_S: Final = 1.0
 """A window with a longer time between two calls does not count: the worker did something else."""
 LEAST_CALLS: Final = 16
 """Pushes and pulls to servers with each scheme, without which nothing changes."""
-MOST_PAIRS: Final = 3
-"""Windows of each scheme in a trial, unless the difference is clear before."""
-CLEAR: Final = 1.3
-"""The other scheme is clearly better by this factor..."""
+NUM_WINDOWS: Final = 4
+"""Of a trial: with the switch, without, and both again."""
 MARGIN: Final = 1.05
-"""...clearly no better if it is worse by this one, and must be better by it to be taken."""
-REST_S: Final = 64.0
-"""From one trial to the next at least, by the wall clock."""
-MOST_GROWTH: Final = 16
-"""Rests grow up to this factor, by 2 at each trial that changes nothing."""
+"""The other scheme must be better by this factor to be taken."""
+FIRST_S: Final = 8.0
+"""The first trial begins at a multiple of this time..."""
+REST_S: Final = 128.0
+"""...and later ones at multiples of this one."""
 
 
 @final
@@ -67,60 +67,57 @@ class HotRowChoice:
         self._is_fixed = use is not HotRowUse.AUTO
         self._wall_s = wall_s
         self._best = self.uses_hot
-        self._growth = 1
-        self._next_s = -math.inf  # the next trial
-        self._window: int | None = None  # of a trial
+        self._pause_s = FIRST_S
+        self._window: tuple[int, int] | None = None  # number of the trial, and in it
         self._last_s = -math.inf
-        self._begin_trial()
+        self._begin_window()
+        self._begin_trial(is_late=False)
 
     def note(self, num_keys: int, now_s: float) -> bool:
         """Learn of a push or pull of hot and cold keys; return whether it uses the switch."""
         if self._is_fixed:
             return self.uses_hot
         now_s += self._wall_s
-        if now_s < self._next_s:
-            return self.uses_hot
+        trial, since_s = divmod(now_s, self._pause_s)
+        window = int(since_s / WINDOW_S)
         gap_s, self._last_s = now_s - self._last_s, now_s
-        window = math.floor(now_s / WINDOW_S)
-        if window != self._window:
-            self._change_window(window, now_s, is_whole=gap_s <= LONGEST_GAP_S)
-            if now_s < self._next_s:  # the trial is over
-                return self.uses_hot
+        if window >= NUM_WINDOWS:
+            if self._window is not None:
+                self._end_window(now_s, is_whole=gap_s <= LONGEST_GAP_S)
+                self._end_trial()
+            return self.uses_hot
+        if (int(trial), window) != self._window:
+            if self._window is not None:
+                self._end_window(now_s, is_whole=gap_s <= LONGEST_GAP_S)
+            if self._window is None or int(trial) != self._window[0]:
+                self._begin_trial(is_late=window > 0)
+            self._window = int(trial), window
+            self._begin_window()
+            self.uses_hot = window % 2 == 0
         elif gap_s > LONGEST_GAP_S:
             self._is_whole = False
-        if now_s - window * WINDOW_S >= SETTLING_S:
+        if since_s - window * WINDOW_S >= SETTLING_S:
             self._since_s = min(self._since_s, now_s)
             self._num_calls += 1
             self._keys += num_keys
         return self.uses_hot
 
-    def _begin_trial(self) -> None:
+    def _begin_trial(self, *, is_late: bool) -> None:
+        """`is_late`: the worker has missed windows, so this trial changes nothing."""
+        self._is_late = is_late
         self._seen = {True: _Throughput(), False: _Throughput()}
-        self._num_windows = 0
-        self._window = None
-        self._begin_window()
 
     def _begin_window(self) -> None:
         self._num_calls = self._keys = 0
         self._since_s = math.inf
         self._is_whole = True
 
-    def _change_window(self, window: int, now_s: float, *, is_whole: bool) -> None:
-        if self._window is not None:
-            if self._is_whole and is_whole and self._num_calls:
-                seen = self._seen[self.uses_hot]
-                seen.keys += self._keys
-                seen.calls += self._num_calls
-                seen.seconds += now_s - self._since_s
-            self._num_windows += 1
-            if self._num_windows % 2 == 0 and self._is_over():
-                self._end_trial(now_s)
-                return
-        elif window % 2:
-            return  # trials begin with the switch, at an even window
-        self._window = window
-        self.uses_hot = window % 2 == 0
-        self._begin_window()
+    def _end_window(self, now_s: float, *, is_whole: bool) -> None:
+        if self._is_whole and is_whole and self._num_calls:
+            seen = self._seen[self.uses_hot]
+            seen.keys += self._keys
+            seen.calls += self._num_calls
+            seen.seconds += now_s - self._since_s
 
     @property
     def _ratio(self) -> float:
@@ -129,22 +126,11 @@ class HotRowChoice:
         is_known = min(hot.calls, cold.calls) >= LEAST_CALLS
         return hot.rate / cold.rate if is_known and hot.rate and cold.rate else 1.0
 
-    @property
-    def _gain(self) -> float:
-        """How much better the other scheme is than the best one so far, as a factor."""
-        return 1 / self._ratio if self._best else self._ratio
-
-    def _is_over(self) -> bool:
-        is_clear = self._gain >= CLEAR or self._gain * MARGIN <= 1
-        return is_clear or self._num_windows >= 2 * MOST_PAIRS
-
-    def _end_trial(self, now_s: float) -> None:
+    def _end_trial(self) -> None:
         """Rest with the better scheme."""
-        self.num_trials += 1
-        is_other_better = self._gain > MARGIN
-        self._best ^= is_other_better
-        self._growth = 1 if is_other_better else min(2 * self._growth, MOST_GROWTH)
-        rest_s = REST_S * self._growth
-        self._next_s = (math.floor(now_s / rest_s) + 1) * rest_s
+        self._window = None
+        if not self._is_late:
+            self.num_trials += 1
+            self._best ^= (1 / self._ratio if self._best else self._ratio) > MARGIN
+            self._pause_s = REST_S
         self.uses_hot = self._best
-        self._begin_trial()

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 
 import pytest
@@ -12,8 +11,9 @@ import pytest
 from switchfold.hostlib.errors import ConfigurationError
 from switchfold.hostlib.parameter_server import ClientOptions, HotRowUse
 from switchfold.hostlib.parameter_server.hot_worker.scheme_choice import (
+    FIRST_S,
     LONGEST_GAP_S,
-    MOST_PAIRS,
+    NUM_WINDOWS,
     REST_S,
     WINDOW_S,
     HotRowChoice,
@@ -54,8 +54,8 @@ class Worker:
 def test_the_faster_scheme_is_taken(noise: float) -> None:
     slower = Worker(0.010, 0.005, noise=noise)
     faster = Worker(0.005, 0.010, noise=noise)
-    slower.run(3 * WINDOW_S)
-    faster.run(3 * WINDOW_S)
+    slower.run(2 * FIRST_S)
+    faster.run(2 * FIRST_S)
     assert slower.run(600) < 0.02
     assert faster.run(600) > 0.98
 
@@ -70,17 +70,19 @@ def test_trials_cost_little(hot_s: float) -> None:
     assert worker.num_calls >= 0.98 * best
 
 
-@pytest.mark.parametrize(("hot_s", "cold_s"), [(0.0055, 0.005), (0.005, 0.0055)])
-def test_a_trial_ends_when_the_other_scheme_is_worse(hot_s: float, cold_s: float) -> None:
-    worker = Worker(hot_s, cold_s)
-    worker.run(REST_S / 2)
-    rests_hot, num_trials = worker.choice.uses_hot, worker.choice.num_trials
-    assert rests_hot is (hot_s < cold_s)
-    worker.changes.clear()
-    while worker.choice.num_trials == num_trials:
-        worker.run(WINDOW_S)
-    others = [begun_s for begun_s, uses_hot in worker.changes if uses_hot is not rests_hot]
-    assert len(others) == 1  # one window
+def test_a_trial_begins_and_ends_by_the_wall_clock_alone() -> None:
+    worker = Worker(0.010, 0.005, wall_s=1000.0)
+    worker.run(4 * REST_S)
+    begins = [at_s + 1000 for at_s, uses_hot in worker.changes if uses_hot]
+    # It comes in the middle of a trial of the others, and makes its first one whole.
+    first = [1050.3, 1048 + NUM_WINDOWS * WINDOW_S, 1056 + 2 * WINDOW_S]
+    assert begins[:3] == pytest.approx(first, abs=0.02)
+    others = begins[3:]
+    assert len(others) > 4
+    for at_s in others:
+        _, since_s = divmod(at_s, REST_S)
+        assert min(since_s, abs(since_s - 2 * WINDOW_S)) < 0.02
+    assert worker.choice.num_trials == 5
 
 
 def test_nearly_equal_schemes_are_not_changed() -> None:
@@ -114,23 +116,34 @@ def test_another_bottleneck_is_found_out() -> None:
     assert not worker.choice.uses_hot
 
 
-def test_trials_become_rarer() -> None:
-    worker = Worker(0.010, 0.005)
-    worker.run(3000)
-    begins = [at_s for at_s, uses_hot in worker.changes if uses_hot]
-    pauses = [after - before for before, after in itertools.pairwise(begins)]
-    assert pauses[-1] > 7 * REST_S
-    assert all(after > 0.9 * before for before, after in itertools.pairwise(pauses))
+def test_a_worker_that_comes_late_has_the_scheme_of_the_others() -> None:
+    early, late = Worker(0.010, 0.005), Worker(0.010, 0.005)
+    early.run(FIRST_S)
+    while not 1 < (early.now_s % FIRST_S) < 2:  # in a window without the switch
+        early.run(0.1)
+    late.now_s = early.now_s
+    assert late.choice.note(KEYS, late.now_s) is early.choice.note(KEYS, late.now_s) is False
 
 
 def test_a_pause_of_the_worker_is_in_no_window() -> None:
     worker = Worker(0.010, 0.005)
-    worker.run(1.3 * WINDOW_S)
+    worker.run(FIRST_S - worker.now_s % FIRST_S)
     while worker.choice.uses_hot:
         worker.run(0.05)
-    worker.now_s += 20 * LONGEST_GAP_S  # in the middle of a window without the switch
-    worker.run(2 * MOST_PAIRS * WINDOW_S)
+    worker.now_s += 1.5 * LONGEST_GAP_S  # in the middle of a window without the switch
+    worker.run(NUM_WINDOWS * WINDOW_S)
     assert worker.choice.num_trials == 1
+    assert not worker.choice.uses_hot
+
+
+def test_a_pause_over_the_end_of_a_trial_ends_it() -> None:
+    worker = Worker(0.010, 0.005)
+    worker.run(FIRST_S - worker.now_s % FIRST_S)
+    while worker.choice.uses_hot:
+        worker.run(0.05)
+    worker.now_s += 3 * REST_S
+    worker.run(2 * REST_S)
+    assert worker.choice.num_trials >= 1
     assert not worker.choice.uses_hot
 
 
