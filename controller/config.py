@@ -81,6 +81,8 @@ class SwitchConfig:
     service_mac: str = "02:53:46:00:00:fe"
     aggregates: bool = True
     """False: forwards ordinary traffic only and takes part in no tree."""
+    credentials: Path | None = None
+    """Folder of certificates for this switch alone; None: the controller's."""
     hosts: tuple[HostConfig, ...] = ()
 
     def __post_init__(self) -> None:
@@ -156,6 +158,10 @@ class ControllerConfig:
     """Folder with the program's artefacts instead of the ones that come with the package."""
     replace_program: bool = False
     """Replace another program on a switch instead of refusing."""
+    credentials: Path | None = None
+    """Folder with the controller's certificate, key and authority, of `switchfold certs issue`."""
+    insecure: bool = False
+    """Serve and call without TLS, where there are no credentials."""
     token: str = dataclasses.field(default="", repr=False)
     """Secret that workers present; without `operator_token` it opens the operator API too."""
     operator_token: str = dataclasses.field(default="", repr=False)
@@ -325,11 +331,16 @@ def load_config(path: Path | None, **overrides: Any) -> ControllerConfig:
     for name, value in overrides.items():
         if value is not None and name != "switches":
             options[name] = value
-    for name in ("database", "program_dir"):
+    for name in ("database", "program_dir", "credentials"):
         if isinstance(options.get(name), str):
             options[name] = Path(options[name])
     if overrides.get("switches"):
         switches, links = overrides["switches"], ()
+    credentials = options.get("credentials")
+    switches = tuple(
+        dataclasses.replace(switch, credentials=switch.credentials or credentials)
+        for switch in switches
+    )
     return ControllerConfig(switches=switches, links=links, **options)
 
 
@@ -338,7 +349,10 @@ def _switch(raw: dict[str, Any], path: Path | None) -> SwitchConfig:
         HostConfig(**_complete(HostConfig, entry, f"{path}: [[switch.host]]"))
         for entry in _tables(raw.pop("host", []), "switch.host")
     )
-    return SwitchConfig(hosts=hosts, **_complete(SwitchConfig, raw, f"{path}: [[switch]]"))
+    options = _complete(SwitchConfig, raw, f"{path}: [[switch]]")
+    if "credentials" in options:
+        options["credentials"] = Path(options["credentials"])
+    return SwitchConfig(hosts=hosts, **options)
 
 
 def _tables(value: object, name: str) -> list[dict[str, Any]]:

@@ -14,6 +14,9 @@ from typing import Any, cast
 import grpc
 
 from ..hostlib.control.session_api import session_pb2, session_pb2_grpc
+from ..hostlib.credentials import Credentials, CredentialsError
+from ..hostlib.credentials.callers import CallerCertificates
+from ..hostlib.credentials.grpc_channels import server_credentials
 from .api.access import AccessGuard, Tokens
 from .api.endpoint import is_taken, with_port
 from .api.keepalive import probe_connections, server_options
@@ -59,6 +62,7 @@ class ControllerServer:
             operator=config.operator_token,
             read_only=config.read_only_token,
         )
+        self._credentials = None if config.credentials is None else Credentials(config.credentials)
         self._program = load_program(config.variant, config.program_dir)
         self._database = Database(config.database)
         self.fabric_state = FabricState(config, self._database)
@@ -88,7 +92,12 @@ class ControllerServer:
             value = getattr(self.config, field.name)
             shown = "***" if field.name.endswith("token") and value else value
             _LOGGER.info("option %s = %s", field.name, shown)
-        if not self._tokens.are_set:
+        if self._credentials is None:
+            _LOGGER.warning(
+                "INSECURE: without credentials, nothing is encrypted and nobody proves who he is; "
+                "make certificates with 'switchfold certs'"
+            )
+        if self._credentials is None and not self._tokens.are_set:
             _LOGGER.warning(
                 "no token is set: whoever reaches %s can join, look at and end jobs; set token and "
                 "operator_token", self.config.listen,
@@ -110,16 +119,20 @@ class ControllerServer:
         finally:
             await self.membership.close()
             if server is not None:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_STOP_GRACE_S):
-                        await take_waiting_joins(
-                            self.address, self.config.token or self.config.operator_token
-                        )
+                await self._take_waiting_joins()
                 await server.stop(_STOP_GRACE_S)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             self._database.close()
+
+    async def _take_waiting_joins(self) -> None:
+        token = self.config.token or self.config.operator_token
+        try:
+            async with asyncio.timeout(_STOP_GRACE_S):
+                await take_waiting_joins(self.address, token, self._credentials)
+        except (TimeoutError, CredentialsError) as exc:
+            _LOGGER.warning("workers that wait may not learn that this controller stops: %s", exc)
 
     async def _wait_ready(self, timeout_s: float) -> None:
         """Wait for the switches; one that is out of reach does not keep the others from serving."""
@@ -133,8 +146,10 @@ class ControllerServer:
             _LOGGER.warning("starting without a switch: %s", error)
 
     async def _listen(self) -> grpc.aio.Server:
+        ours = self._credentials
+        callers = None if ours is None else CallerCertificates(ours)
         server = grpc.aio.server(
-            interceptors=(AccessGuard(self._tokens, SERVICES), RequestGuard()),
+            interceptors=(AccessGuard(self._tokens, SERVICES, callers), RequestGuard()),
             options=[
                 *server_options(self.config.host_gone_s),
                 *waiting_call_options(),
@@ -160,7 +175,10 @@ class ControllerServer:
         if is_taken(listen):
             raise refusal
         try:
-            port = server.add_insecure_port(listen)
+            if ours is None:
+                port = server.add_insecure_port(listen)
+            else:
+                port = server.add_secure_port(listen, server_credentials(ours))
         except RuntimeError as exc:
             raise refusal from exc
         if not listen.startswith("unix:"):

@@ -16,6 +16,7 @@ SWITCHFOLD_TUNNEL_LOCAL    "host:port" of this end of the cable (tunnel)
 SWITCHFOLD_TUNNEL_SWITCH   "host:port" of the switch's end (tunnel)
 SWITCHFOLD_PEER_ADDRESS    where other workers reach this one by TCP; unset: SWITCHFOLD_ADDRESS
 SWITCHFOLD_TOKEN           secret of the controller, if it wants one
+SWITCHFOLD_CREDENTIALS     folder with this worker's certificate, key and authority; unset: no TLS
 SWITCHFOLD_WEIGHT          the job's share of slots against other jobs; unset: 1
 SWITCHFOLD_PATH            auto (default), switch or host
 SWITCHFOLD_SLOTS           exactly so many slots; unset: the job's share
@@ -256,6 +257,7 @@ def complete_from_environment(
         "is_joining": environment.number("SWITCHFOLD_JOINING", "0") != 0,
         "peer_address": environment.text("SWITCHFOLD_PEER_ADDRESS", "") or None,
         "token": environment.text("SWITCHFOLD_TOKEN", ""),
+        "credentials": environment.text("SWITCHFOLD_CREDENTIALS", "") or None,
     }
     defaults = SessionOptions()
     return replace(

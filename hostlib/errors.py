@@ -7,6 +7,8 @@ Our exception hierarchy:
 HostlibError
 |- ConfigurationError (also ValueError): worker id, number of workers, slots, addresses
 |  `- CredentialsError: certificates and keys that are missing, damaged, or refused by either end
+|     |- UnknownCallerError: a caller without a certificate, or with a revoked one
+|     `- CallerRoleError: a caller whose certificate is for something else
 |- TensorError (also ValueError)
 |  |- EmptyTensorError
 |  |- TensorTooLargeError
@@ -93,6 +95,14 @@ class ConfigurationError(HostlibError, ValueError):
 
 class CredentialsError(ConfigurationError):
     """Certificates or keys that are missing, damaged, expired, or refused by either end."""
+
+
+class UnknownCallerError(CredentialsError):
+    """A caller has shown no certificate, or a revoked one."""
+
+
+class CallerRoleError(CredentialsError):
+    """A caller's certificate is for something else."""
 
 
 class TensorError(HostlibError, ValueError):

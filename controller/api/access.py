@@ -1,28 +1,31 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Access to methods: tokens, the role that a method needs, and the guard before every method.
+"""Access to methods: the role that a method needs, and the guard before every method.
 
-No service checks tokens itself. The guard checks every call, and a method that it does not know
-needs the strictest role, so that no new method is open by mistake.
+No service checks certificates or tokens itself. The guard checks every call, and a method that it
+does not know needs the strictest role, so that no new method is open by mistake.
 """
 
 from __future__ import annotations
 
-import enum
 import hmac
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, cast
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 
 from ...hostlib.control.session_api import session_pb2
+from ...hostlib.credentials.callers import CallerCertificates
+from ...hostlib.credentials.grpc_guard import behaviour_of, caller_status, with_behaviour
+from ...hostlib.credentials.roles import Role
 from ...hostlib.credentials.tokens import HEADER, SCHEME, token_problem
-from ..errors import ConfigError, RoleError, TokenError
+from ...hostlib.errors import CallerRoleError, UnknownCallerError
+from ..errors import ConfigError, JobError, RoleError, TokenError
 
 _LOGGER = logging.getLogger(__name__)
 _SESSIONS: Final = session_pb2.DESCRIPTOR.services_by_name["SwitchfoldSession"].full_name
@@ -30,23 +33,17 @@ _LOG_INTERVAL_S: Final = 10.0
 """Refusals within this time share one line of the log."""
 
 
-class Role(enum.StrEnum):
-    """The right that a method demands of its caller."""
-
-    WORKER = "worker"
-    """Take part in jobs."""
-    READER = "read-only"
-    """Look at jobs, switches and links."""
-    OPERATOR = "operator"
-    """Change them."""
-
-
 def required_role(method: MethodDescriptor) -> Role:
     """Return the role that a method needs; its .proto file says whether it has side effects."""
     if method.containing_service.full_name == _SESSIONS:
-        return Role.WORKER
+        return Role.SERVER if method.name == "ServeRows" else Role.WORKER
     level = method.GetOptions().idempotency_level
-    return Role.READER if level == MethodOptions.NO_SIDE_EFFECTS else Role.OPERATOR
+    return Role.READ_ONLY if level == MethodOptions.NO_SIDE_EFFECTS else Role.OPERATOR
+
+
+def allowed_roles(role: Role) -> frozenset[Role]:
+    """Return the roles of certificates that may call a method which needs `role`."""
+    return frozenset((role, Role.OPERATOR))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +85,9 @@ class Tokens:
         operator = self.operator or self.worker
         allowed = {
             Role.WORKER: (self.worker, self.operator),
+            Role.SERVER: (self.worker, self.operator),
             Role.OPERATOR: (operator,),
-            Role.READER: (operator, self.read_only),
+            Role.READ_ONLY: (operator, self.read_only),
         }
         if _is_any(token, allowed[role]):
             return
@@ -102,10 +100,19 @@ class Tokens:
 
 
 class AccessGuard(grpc.aio.ServerInterceptor):
-    """Checks every call of every service; reads only the call's metadata."""
+    """Checks every call of every service, before a message of it is read.
 
-    def __init__(self, tokens: Tokens, services: Iterable[ServiceDescriptor]) -> None:
+    With `callers`, callers need a certificate of the method's role; with tokens, a token, too.
+    """
+
+    def __init__(
+        self,
+        tokens: Tokens,
+        services: Iterable[ServiceDescriptor],
+        callers: CallerCertificates | None = None,
+    ) -> None:
         self._tokens = tokens
+        self._callers = callers
         self._roles = {
             f"/{service.full_name}/{method.name}": required_role(method)
             for service in services
@@ -119,33 +126,31 @@ class AccessGuard(grpc.aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Any:
-        """Return the method's handler, or one that refuses the call."""
+        """Return the method's handler with the checks before it."""
         handler = await continuation(handler_call_details)
         if handler is None:
             return None  # gRPC answers UNIMPLEMENTED
         details = cast("Any", handler_call_details)
         role = self._roles.get(details.method, Role.OPERATOR)
-        try:
-            self._tokens.check(_token_of(dict(details.invocation_metadata or ())), role)
-        except (TokenError, RoleError) as exc:
-            return self._refusing(handler, exc)
-        return handler
+        token = _token_of(dict(details.invocation_metadata or ()))
 
-    def _refusing(self, handler: Any, error: TokenError | RoleError) -> Any:
-        """Return a handler of the same kind that aborts before it reads a message."""
+        async def check(context: Any) -> None:
+            try:
+                if self._callers is not None:
+                    self._callers.check(context.auth_context(), allowed_roles(role))
+                self._tokens.check(token, role)
+            except (UnknownCallerError, CallerRoleError, JobError) as exc:
+                self._log(exc, context.peer())
+                await context.abort(_status(exc), str(exc))
 
-        async def refuse(_request: object, context: Any) -> NoReturn:
-            self._log(error, context.peer())
-            await context.abort(error.status, str(error))
-            raise AssertionError("abort raises")
+        behaviour = behaviour_of(handler)
 
-        kinds: dict[tuple[bool, bool], Any] = {
-            (False, False): grpc.unary_unary_rpc_method_handler,
-            (False, True): grpc.unary_stream_rpc_method_handler,
-            (True, False): grpc.stream_unary_rpc_method_handler,
-            (True, True): grpc.stream_stream_rpc_method_handler,
-        }
-        return kinds[handler.request_streaming, handler.response_streaming](refuse)
+        async def answer(request: Any, context: Any) -> Any:
+            """Streams' behaviours are coroutines here, too: they write with their context."""
+            await check(context)
+            return await behaviour(request, context)
+
+        return with_behaviour(handler, answer)
 
     def _log(self, error: Exception, peer: str) -> None:
         """Log refusals, but not each one: otherwise strangers could fill the disk."""
@@ -154,6 +159,10 @@ class AccessGuard(grpc.aio.ServerInterceptor):
         if now_s - self._logged_s >= _LOG_INTERVAL_S:
             _LOGGER.warning("%d calls refused, last from %s: %s", self._num_refused, peer, error)
             self._num_refused, self._logged_s = 0, now_s
+
+
+def _status(error: UnknownCallerError | CallerRoleError | JobError) -> grpc.StatusCode:
+    return error.status if isinstance(error, JobError) else caller_status(error)
 
 
 def _token_of(metadata: Mapping[str, str | bytes]) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-from ...hostlib.control.controller_link import NEVER_MS
+from ...hostlib.control.controller_channel import NEVER_MS
 
 _LOGGER = logging.getLogger(__name__)
 PROBE_S: Final = 1

@@ -5,16 +5,19 @@
 from __future__ import annotations
 
 import enum
-from typing import Final, TypeVar, cast
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
 
 import grpc
 from google.protobuf.message import Message
 
+from ...hostlib.credentials import Credentials, CredentialsError, Role, role_name
+from ...hostlib.credentials.grpc_channels import handshake_problem, open_channel
 from ...hostlib.credentials.tokens import token_metadata, token_problem
 from ..errors import ConfigError, ControllerUnreachableError, OperatorRefusedError
 from .operator_api import fabric_pb2 as fabric_pb
 from .operator_api import operator_pb2 as pb
-from .operator_token import operator_token
+from .operator_token import operator_credentials, operator_token
 from .printable import escape_message, escaped
 
 _R = TypeVar("_R", bound=Message)
@@ -34,12 +37,15 @@ class _Service(enum.Enum):
 class OperatorClient:
     """Client of one controller; ControllerError when it does not answer or refuses.
 
-    The default `token` is that of the testbed at this address, else that of the environment.
-    Texts in answers are escaped, so that a terminal may print them.
+    The default `token` is that of the testbed at this address, else that of the environment; so are
+    the default `credentials`, a folder of certificates. Texts in answers are escaped, so that a
+    terminal may print them.
     """
 
-    def __init__(self, address: str, token: str = "") -> None:
+    def __init__(self, address: str, token: str = "", credentials: Path | None = None) -> None:
         self.address = address
+        folder = credentials or operator_credentials(address)
+        self._credentials = None if folder is None else Credentials(folder)
         self._token = token or operator_token(address)
         if problem := token_problem(self._token):
             raise ConfigError(f"the token for {address} {problem}")
@@ -98,6 +104,18 @@ class OperatorClient:
         request = fabric_pb.SetSwitchRequest(name=name, is_up=is_up)
         return self._call(_Service.FABRIC, "SetSwitch", request, fabric_pb.SetSwitchResponse).state
 
+    def _open(self, options: list[tuple[str, int]]) -> Any:
+        try:
+            return open_channel(
+                grpc,
+                self.address,
+                credentials=self._credentials,
+                server=role_name(Role.CONTROLLER),
+                options=options,
+            )
+        except CredentialsError as exc:
+            raise ConfigError(str(exc)) from exc
+
     def _call(
         self, service: _Service, method: str, request: Message, response_type: type[_R]
     ) -> _R:
@@ -105,7 +123,8 @@ class OperatorClient:
             ("grpc.enable_http_proxy", 0),
             ("grpc.max_receive_message_length", _MAX_ANSWER_BYTES),
         ]
-        with grpc.insecure_channel(self.address, options) as channel:
+        channel = self._open(options)
+        with channel:
             call = channel.unary_unary(
                 f"/{service.value}/{method}",
                 request_serializer=type(request).SerializeToString,
@@ -116,6 +135,10 @@ class OperatorClient:
             except grpc.RpcError as exc:
                 error = cast("grpc.Call", exc)
                 if error.code() in _NO_CONTROLLER:
+                    server = role_name(Role.CONTROLLER)
+                    problem = handshake_problem(self.address, self._credentials, server)
+                    if problem:
+                        raise ConfigError(f"controller at {self.address}: {problem}") from exc
                     raise ControllerUnreachableError(
                         f"no controller answers at {self.address}; start one with 'switchfold "
                         "controller run' or give --controller ADDRESS; `switchfold testbed "

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the operator's token for a command that is given none."""
+"""Finds the operator's token and certificate for a command that is given none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from ...bmv2_topos.config import OPERATOR_CREDENTIAL_FILE
+from ...bmv2_topos.config import OPERATOR_CREDENTIAL_FILE, OPERATOR_CREDENTIALS
 from .endpoint import UNIX_PREFIX
 
 _VARIABLES: Final = ("SWITCHFOLD_OPERATOR_TOKEN", "SWITCHFOLD_TOKEN")
@@ -24,3 +24,16 @@ def operator_token(address: str) -> str:
         if os.access(path, os.R_OK):
             return path.read_text("ascii").strip()
     return next((os.environ[name] for name in _VARIABLES if os.environ.get(name)), "")
+
+
+def operator_credentials(address: str) -> Path | None:
+    """Return the folder of certificates for the controller at `address`, None when none is known.
+
+    A testbed's own comes first, as with tokens.
+    """
+    if address.startswith(UNIX_PREFIX):
+        folder = Path(address.removeprefix(UNIX_PREFIX)).parent / OPERATOR_CREDENTIALS
+        if os.access(folder, os.R_OK):
+            return folder
+    named = os.environ.get("SWITCHFOLD_CREDENTIALS")
+    return Path(named) if named else None

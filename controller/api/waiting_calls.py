@@ -9,11 +9,13 @@ the same if the call still waits when the server stops.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import grpc
 
 from ...hostlib.control.controller_link import JOIN_METHOD
+from ...hostlib.credentials import Credentials, Role, role_name
+from ...hostlib.credentials.grpc_channels import open_channel
 from ...hostlib.credentials.tokens import token_metadata
 from .request_check import RANGES
 
@@ -32,11 +34,20 @@ def waiting_call_options() -> list[tuple[str, int]]:
     ]
 
 
-async def take_waiting_joins(address: str, token: str) -> None:
+async def take_waiting_joins(
+    address: str, token: str, credentials: Credentials | None = None
+) -> None:
     """Wait until the server at this address has taken every call of Join that has arrived there.
 
     It takes them in their order; a call of our own waits behind them. Its status does not matter.
     """
     options = (("grpc.enable_http_proxy", 0), ("grpc.use_local_subchannel_pool", 1))
-    async with grpc.aio.insecure_channel(address, options) as channel:
+    channel: Any = open_channel(
+        grpc.aio,
+        address,
+        credentials=credentials,
+        server=role_name(Role.CONTROLLER),
+        options=options,
+    )
+    async with channel:
         await channel.stream_stream(JOIN_METHOD)(metadata=token_metadata(token)).code()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from ...hostlib.credentials.roles import Role
-from ..certificates.authority import AUTHORITY_DAYS, DEFAULT_DAYS, CertificateAuthority
-from ..errors import CertificateError
+from ...hostlib.credentials import Role
+from ...hostlib.credentials.authority import AUTHORITY_DAYS, DEFAULT_DAYS, CertificateAuthority
+from ..errors import ConfigError
 from .output import print_table
 
 _FOLDER = click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
@@ -95,7 +95,7 @@ def renew(directory: Path, names: tuple[str, ...], within_days: float | None, da
     Copy each new cert.pem to its machine. It counts from the next connection on.
     """
     if bool(names) == (within_days is not None):
-        raise CertificateError("give names, or --within-days, and not both")
+        raise ConfigError("give names, or --within-days, and not both")
     authority = CertificateAuthority(directory)
     if within_days is not None:
         limit = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=within_days)

@@ -63,6 +63,18 @@ def controller() -> None:
     "--replace-program", is_flag=True, default=None, help="Replace another program on a switch."
 )
 @click.option(
+    "--credentials",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of 'switchfold certs issue --role controller': TLS to workers, operators and"
+    " switches, with certificates of both ends.",
+)
+@click.option(
+    "--insecure",
+    is_flag=True,
+    default=None,
+    help="Serve and call without TLS, where there are no credentials.",
+)
+@click.option(
     "--token",
     envvar="SWITCHFOLD_TOKEN",
     show_envvar=True,

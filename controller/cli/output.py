@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -32,20 +33,33 @@ def default_controller() -> str:
 
 
 def controller_option(function: Callable[..., _R]) -> Callable[..., _R]:
-    """Add --controller and --token; the function gets a `client` made from them."""
+    """Add --controller, --token and --credentials; the function gets a `client` made from them."""
 
     @functools.wraps(function)
-    def call(*arguments: Any, controller_address: str, token: str, **options: Any) -> _R:
-        client = OperatorClient(controller_address, token)
+    def call(
+        *arguments: Any,
+        controller_address: str,
+        token: str,
+        credentials: Path | None,
+        **options: Any,
+    ) -> _R:
+        client = OperatorClient(controller_address, token, credentials)
         return function(*arguments, client=client, **options)
 
+    with_credentials = click.option(
+        "--credentials",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIRECTORY",
+        help="Folder of 'switchfold certs issue'.  [default: a testbed's own, else "
+        "SWITCHFOLD_CREDENTIALS]",
+    )(call)
     with_token = click.option(
         "--token",
         default="",
         metavar="TOKEN",
         help="Token of that controller.  [default: a testbed's own, else "
         "SWITCHFOLD_OPERATOR_TOKEN, else SWITCHFOLD_TOKEN]",
-    )(call)
+    )(with_credentials)
     return click.option(
         "--controller",
         "controller_address",

@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
 
+from ...hostlib.credentials import Credentials, Role, role_name
+from ...hostlib.credentials.grpc_channels import open_channel
 from ..config import SwitchConfig
 from .switch_call import unreachable_error
 
@@ -36,7 +38,13 @@ async def read_port_losses(config: SwitchConfig) -> list[PortLoss] | None:
 
     Raises SwitchUnreachableError.
     """
-    async with grpc.aio.insecure_channel(config.address) as channel:
+    channel: Any = open_channel(
+        grpc.aio,
+        config.address,
+        credentials=None if config.credentials is None else Credentials(config.credentials),
+        server=role_name(Role.SWITCH, config.name),
+    )
+    async with channel:
         method = channel.unary_unary(
             _METHOD,
             request_serializer=empty_pb2.Empty.SerializeToString,

@@ -11,9 +11,11 @@ from typing import Any, Final
 
 import grpc
 from finsy import GRPCStatusCode, P4Client, P4ClientError, Switch, p4client
-from finsy.grpcutil import GRPCOptions
+from finsy.grpcutil import GRPCCredentialsTLS, GRPCOptions
 from finsy.proto import p4r
 
+from ...hostlib.credentials import Credentials, CredentialsError, Role, role_name
+from ...hostlib.credentials.grpc_channels import handshake_problem
 from ..config import SwitchConfig
 from ..errors import SwitchError, SwitchUnreachableError, SwitchUpdateError
 
@@ -47,20 +49,52 @@ class _LongCalls(grpc.aio.UnaryUnaryClientInterceptor):
         return await continuation(details, request)
 
 
-def _fresh_channel(address: str, *, options: GRPCOptions, **_: object) -> grpc.aio.Channel:
+def _fresh_channel(
+    address: str, *, credentials: GRPCCredentialsTLS | None, options: GRPCOptions, **_: object
+) -> grpc.aio.Channel:
     """Return a channel that tries to connect at once.
 
     gRPC's channels to one address share their pauses between attempts, which finsy lets grow to
     15 s. The controller would find a restarted switch that much later.
     """
-    own_pool = ("grpc.use_local_subchannel_pool", 1)
-    return grpc.aio.insecure_channel(
-        address, options=[*options.to_native(), own_pool], interceptors=[_LongCalls()]
+    all_options: list[tuple[str, Any]] = [
+        *options.to_native(),
+        ("grpc.use_local_subchannel_pool", 1),
+    ]
+    if credentials is None:
+        return grpc.aio.insecure_channel(address, all_options, interceptors=[_LongCalls()])
+    all_options.append(("grpc.ssl_target_name_override", credentials.target_name_override))
+    return grpc.aio.secure_channel(
+        address, credentials.to_client_credentials(), all_options, interceptors=[_LongCalls()]
     )
 
 
 # finsy accepts no channel from its caller: it makes each with this public function of its own.
 p4client.__dict__["grpc_channel"] = _fresh_channel
+
+
+def switch_credentials(config: SwitchConfig) -> GRPCCredentialsTLS | None:
+    """Return what shows our certificate to a switch and wants the switch's; None: without TLS.
+
+    Files are read when a channel opens. Raises CredentialsError.
+    """
+    if config.credentials is None:
+        return None
+    ours = Credentials(config.credentials)
+    if problem := ours.own_problem():
+        raise CredentialsError(problem)
+    return GRPCCredentialsTLS(
+        cacert=ours.authority,
+        cert=ours.certificate,
+        private_key=ours.key,
+        target_name_override=role_name(Role.SWITCH, config.name),
+    )
+
+
+def switch_problem(config: SwitchConfig) -> str:
+    """Return why the TLS handshake with a switch fails, "" if it does not. It blocks."""
+    ours = None if config.credentials is None else Credentials(config.credentials)
+    return handshake_problem(config.address, ours, role_name(Role.SWITCH, config.name))
 
 
 @contextmanager
@@ -108,7 +142,7 @@ def _reason(exc: P4ClientError) -> str:
 
 async def fetch_pipeline(config: SwitchConfig) -> p4r.ForwardingPipelineConfig | None:
     """Return the program of a switch, None if it has none; needs no primary role."""
-    client = P4Client(config.address, wait_for_ready=False)
+    client = P4Client(config.address, switch_credentials(config), wait_for_ready=False)
     request = p4r.GetForwardingPipelineConfigRequest(
         device_id=config.device_id,
         response_type=p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE,
@@ -119,6 +153,10 @@ async def fetch_pipeline(config: SwitchConfig) -> p4r.ForwardingPipelineConfig |
     except P4ClientError as exc:
         if exc.is_pipeline_missing:
             return None
+        if exc.code is GRPCStatusCode.UNAVAILABLE:
+            problem = await asyncio.to_thread(switch_problem, config)
+            if problem:
+                raise unreachable_error(config, problem) from exc
         raise refusal(config, "a read of its program", exc) from exc
     except TimeoutError as exc:
         raise unreachable_error(config, f"no answer in {_FETCH_TIMEOUT_S:.0f} s") from exc

@@ -36,6 +36,7 @@ from .switch_call import (
     closing_is_unreachable,
     fetch_pipeline,
     refusal,
+    switch_credentials,
     unreachable_error,
 )
 
@@ -254,6 +255,7 @@ class SwitchSession:
             p4force=not has_program,
             device_id=self.config.device_id,
             initial_election_id=self._settings.election_id,
+            channel_credentials=switch_credentials(self.config),
         )
         switch = Switch(self.config.name, self.config.address, options)
         if not has_program:

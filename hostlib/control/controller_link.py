@@ -18,6 +18,7 @@ from ..errors import (
     BarrierTimeoutError,
     ConfigurationError,
     ControllerUnreachableError,
+    CredentialsError,
     HostlibError,
     JobEndedError,
     JobRefusedError,
@@ -28,6 +29,7 @@ from ..errors import (
     WorkerTakenError,
 )
 from ..slots.wire import WIRE_VERSION
+from .controller_channel import ControllerChannel
 from .controller_seam import ViewListener
 from .grpc_seam import load_grpc
 from .join_request import JoinRequest
@@ -44,24 +46,8 @@ RESUME_INTERVAL_S = 0.5
 """Longest pause between attempts to reach a controller that is gone."""
 BEAT_S = 2.0
 """Longest pause between heartbeats, which show that a worker runs."""
-CONTROLLER_GONE_S = 6.0
-"""A controller whose kernel does not take a heartbeat for so long is away."""
 LEAVE_S = 1.0
 """Longest time that leaving takes: until the controller ends the stream."""
-NEVER_MS = 2**31 - 2
-"""In gRPC's options; one more would mean that the option is not set."""
-CHANNEL_OPTIONS = (
-    # By default gRPC waits up to two minutes between attempts; the controller waits less.
-    ("grpc.initial_reconnect_backoff_ms", 200),
-    ("grpc.min_reconnect_backoff_ms", 5000),  # in gRPC this limits one attempt
-    ("grpc.max_reconnect_backoff_ms", 500),
-    ("grpc.enable_http_proxy", 0),
-    # No pings of gRPC's own, which a stopped process answers too late: its time-out goes to the
-    # kernel as TCP_USER_TIMEOUT, which ends a connection when heartbeats stay unacknowledged.
-    ("grpc.keepalive_time_ms", NEVER_MS),
-    ("grpc.keepalive_timeout_ms", round(1000 * CONTROLLER_GONE_S)),
-    ("grpc.http2.ping_timeout_ms", NEVER_MS),
-)
 _logger = logging.getLogger(__name__)
 _grpc = load_grpc()
 
@@ -76,7 +62,7 @@ class GrpcControllerLink:
     def __init__(self, controller: str, request: JoinRequest) -> None:
         self._controller = controller
         self._request = request
-        self._channel: Any = _grpc.insecure_channel(controller, CHANNEL_OPTIONS)
+        self._channel = ControllerChannel(controller, request.options.credentials)
         self._lock = threading.Condition()
         self._outbox: queue.SimpleQueue[api.WorkerMessage | None] = queue.SimpleQueue()
         self._call: Any = None
@@ -101,8 +87,8 @@ class GrpcControllerLink:
         """Open the stream, wait for the join reply and return the job's view.
 
         While the job still runs with an earlier process in this worker's place, asks again for
-        `taken_wait_s`. Raises ConfigurationError, ControllerUnreachableError, JobRefusedError,
-        WorkerArrivalError or VersionMismatchError.
+        `taken_wait_s`. Raises ConfigurationError, CredentialsError, ControllerUnreachableError,
+        JobRefusedError, WorkerArrivalError or VersionMismatchError.
         """
         try:
             self._request.join_request(None)
@@ -115,11 +101,15 @@ class GrpcControllerLink:
         deadline_s = time.monotonic() + timeout_s
         # A refusal says more than a timeout: the last attempt ends before that.
         self._taken_deadline_s = time.monotonic() + min(taken_wait_s, timeout_s - 2.0)
-        ready = _grpc.channel_ready_future(self._channel)
+        ready = _grpc.channel_ready_future(self._channel.get())
         try:
             ready.result(min(CONNECT_TIMEOUT_S, timeout_s))
         except _grpc.FutureTimeoutError:
             ready.cancel()
+            if problem := self._channel.problem():
+                raise CredentialsError(
+                    f"job {self._request.job!r}: controller at {self._controller}: {problem}"
+                ) from None
             raise ControllerUnreachableError(
                 f"no controller answers at {self._controller}; start one with 'switchfold"
                 " controller run', or check the address"
@@ -289,7 +279,7 @@ class GrpcControllerLink:
 
     def _read_stream(self) -> None:
         outbox = self._outbox
-        method = self._channel.stream_stream(
+        method = self._channel.get().stream_stream(
             JOIN_METHOD,
             request_serializer=api.WorkerMessage.SerializeToString,
             response_deserializer=api.ControllerMessage.FromString,

@@ -68,6 +68,8 @@ class RowServerRequest:
     """Empty: the only switch, or that of the configured host."""
     token: str = ""
     """The controller's token."""
+    credentials: str | None = None
+    """Folder with this server's certificate, key and authority; None: no TLS."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from ..errors import (
     WorkerTakenError,
 )
 from ..slots.wire import WIRE_VERSION
-from .controller_link import CHANNEL_OPTIONS
+from .controller_channel import ControllerChannel
 from .grpc_seam import load_grpc
 from .row_server_link import RowMember, RowServerRequest, RowSet, RowsInstalled, RowView
 from .session_api import session_pb2 as api
@@ -48,10 +48,10 @@ class RowStream:
     def __init__(self, controller: str, request: RowServerRequest) -> None:
         self._controller = controller
         self._request = request
-        self._channel: Any = _grpc.insecure_channel(controller, CHANNEL_OPTIONS)
+        self._channel = ControllerChannel(controller, request.credentials)
         self._outbox: queue.SimpleQueue[api.RowServerMessage | None] = queue.SimpleQueue()
         self._outbox.put(_attach_message(request))
-        method = self._channel.stream_stream(
+        method = self._channel.get().stream_stream(
             SERVE_ROWS_METHOD,
             request_serializer=api.RowServerMessage.SerializeToString,
             response_deserializer=api.RowControllerMessage.FromString,

@@ -48,9 +48,47 @@ class Credentials:
         """The authority's list of revoked certificates."""
         return self.folder / REVOKED_FILE
 
+    def version(self) -> tuple[tuple[int, int, int], ...]:
+        """Return what differs once a file has been replaced; raises CredentialsError."""
+        found: list[tuple[int, int, int]] = []
+        for path in (self.authority, self.certificate, self.key, self.revoked):
+            try:
+                status = path.stat()
+            except OSError as error:
+                raise self._unreadable(path, error) from error
+            found.append((status.st_ino, status.st_size, status.st_mtime_ns))
+        return tuple(found)
+
     def check(self) -> None:
         """Raise CredentialsError unless all files are there and belong together."""
         self.server_context()
+
+    def own_problem(self) -> str:
+        """Return why others will refuse this certificate, "" if nothing is known.
+
+        A handshake in memory with itself shows it: expired, revoked, or of another authority. The
+        refusing end often closes the connection and gives no reason. Raises CredentialsError.
+        """
+        to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+        calling = self.client_context()
+        calling.check_hostname = False
+        ends = [
+            calling.wrap_bio(to_client, to_server),
+            self.server_context().wrap_bio(to_server, to_client, server_side=True),
+        ]
+        try:
+            while ends:
+                try:
+                    ends[0].do_handshake()
+                    del ends[0]
+                except ssl.SSLWantReadError:
+                    ends.reverse()
+        except ssl.SSLCertVerificationError as error:
+            return (
+                f"our certificate {self.certificate} is not valid: {error.verify_message};"
+                " renew it with 'switchfold certs renew', or issue another"
+            )
+        return ""
 
     def server_context(self) -> ssl.SSLContext:
         """Return what an accepting end needs: TLS 1.3, a certificate demanded of the client.
@@ -75,10 +113,13 @@ class Credentials:
         try:
             return path.read_bytes()
         except OSError as error:
-            raise CredentialsError(
-                f"credentials in {self.folder}: {path.name} cannot be read: {error.strerror};"
-                " make them with 'switchfold certs issue'"
-            ) from error
+            raise self._unreadable(path, error) from error
+
+    def _unreadable(self, path: Path, error: OSError) -> CredentialsError:
+        return CredentialsError(
+            f"credentials in {self.folder}: {path.name} cannot be read: {error.strerror};"
+            " make them with 'switchfold certs issue'"
+        )
 
     def _loaded(self, context: ssl.SSLContext) -> ssl.SSLContext:
         for path in (self.authority, self.certificate, self.key, self.revoked):

@@ -20,6 +20,7 @@ from .run_options import RunOptions
 from .stop_signal import stop_signal
 
 if TYPE_CHECKING:
+    from ...hostlib.credentials import Credentials
     from ..p4runtime.service.server import P4RuntimeServer
     from .running_trace import RunningTrace
 
@@ -66,7 +67,6 @@ def _bring_up(
     # Without this, gRPC prints its own message about a failure as well.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from ..p4runtime.service.serve import serve  # noqa: PLC0415 - grpc only when it is needed
-    from ..p4runtime.service.tls import TlsFiles  # noqa: PLC0415
 
     switch = stack.enter_context(
         Switch(
@@ -90,13 +90,21 @@ def _bring_up(
         logger.info("port %d (%s): super-frames %s", number, spec, in_use)
     for number, direction, impairments in options.impairments:
         switch.ports.set_impairments(number, impairments, direction=direction)
-    tls: TlsFiles | None = None
-    if options.tls_certificate is not None and options.tls_key is not None:
-        tls = TlsFiles(
-            certificate=options.tls_certificate, key=options.tls_key, client_ca=options.tls_ca
-        )
+    credentials: Credentials | None = None
+    if options.credentials is not None:
+        from ...hostlib.credentials import Credentials, CredentialsError  # noqa: PLC0415
+
+        credentials = Credentials(options.credentials)
+        try:
+            credentials.check()
+        except CredentialsError as exc:
+            raise click.ClickException(str(exc)) from exc
     server = serve(
-        switch, options.p4info, options.grpc_address, tls=tls, compile_program=options.compile
+        switch,
+        options.p4info,
+        options.grpc_address,
+        credentials=credentials,
+        compile_program=options.compile,
     )
     stack.callback(server.stop)
     if options.entries is not None:

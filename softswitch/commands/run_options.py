@@ -98,16 +98,14 @@ class RunOptions:
             metavar="HOST:PORT|unix:PATH",
         ),
     ]
-    tls_certificate: Annotated[
-        Path | None, option("--grpc-tls-cert", type=_PATH, help="PEM; P4Runtime over TLS.")
-    ]
-    tls_key: Annotated[
+    credentials: Annotated[
         Path | None,
-        option("--grpc-tls-key", type=_PATH, help="PEM, the certificate's private key."),
-    ]
-    tls_ca: Annotated[
-        Path | None,
-        option("--grpc-tls-ca", type=_PATH, help="PEM; clients must show a certificate."),
+        option(
+            "--credentials",
+            type=_PATH,
+            help="Folder of 'switchfold certs issue --role switch': P4Runtime over TLS, for "
+            "controllers and operators.",
+        ),
     ]
     device_id: Annotated[
         int, option("--device-id", default=1, show_default=True, type=click.IntRange(min=1))
@@ -179,12 +177,6 @@ class RunOptions:
     def __post_init__(self) -> None:
         if (self.program is None) != (self.p4info is None):
             raise click.UsageError("PROGRAM and --p4info go together: give both or none")
-        if (self.tls_certificate is None) != (self.tls_key is None) or (
-            self.tls_ca and not self.tls_key
-        ):
-            raise click.UsageError(
-                "--grpc-tls-cert and --grpc-tls-key go together; --grpc-tls-ca needs both"
-            )
         if self.entries is not None and self.program is None:
             raise click.UsageError("--entries needs PROGRAM and --p4info")
         if self.live and self.trace_target is not None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from switchfold.controller.certificates.authority import CertificateAuthority
 from switchfold.hostlib.credentials import Credentials, Role
+from switchfold.hostlib.credentials.authority import CertificateAuthority
 
 EXPIRED_DAYS = 1e-6
 """Over as soon as it is made."""

@@ -35,6 +35,8 @@ class HotRowOptions:
     """Empty: the only switch, or that of the configured host."""
     token: str = field(default="", repr=False)
     """Of the controller."""
+    credentials: str | None = None
+    """Folder with the server's certificate for the controller; None: no TLS."""
     rows: int = 256
     """Most hot rows of all tables."""
     refresh_s: float = 5.0

@@ -4,7 +4,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
@@ -15,7 +15,9 @@ from ...switch.switch import Switch
 from .pipeline_config import Compile
 from .server import P4RuntimeServer
 from .status import PipelineConfigError
-from .tls import TlsFiles
+
+if TYPE_CHECKING:
+    from ....hostlib.credentials import Credentials
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
@@ -34,23 +36,24 @@ def serve(
     address: str = DEFAULT_ADDRESS,
     *,
     device_id: int | None = None,
-    tls: TlsFiles | None = None,
+    credentials: "Credentials | None" = None,
     compile_program: Compile = compile_program,
 ) -> P4RuntimeServer:
     """Start a P4Runtime server for a switch; stop it before the switch is closed.
 
     A program that the switch already runs is served under `p4info`; an empty switch waits for
-    SetForwardingPipelineConfig. `device_id` is by default the switch's own. `tls` encrypts.
+    SetForwardingPipelineConfig. `device_id` is by default the switch's own. With `credentials`,
+    controllers and operators alone are served, over TLS.
     `compile_program` may make other builds of the programs that controllers load.
-    Raises AddressInUseError, TlsError, or PipelineConfigError if the P4Info does not match the
-    program.
+    Raises AddressInUseError, CredentialsError, or PipelineConfigError if the P4Info does not match
+    the program.
     """
     server = P4RuntimeServer(
         switch,
         address=address,
         device_id=switch.device_id if device_id is None else device_id,
         compile_program=compile_program,
-        tls=tls,
+        credentials=credentials,
         port_statistics=switch.ports.all_statistics,
     )
     program = switch.program

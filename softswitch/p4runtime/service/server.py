@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent import futures
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import grpc
 from finsy.proto import p4r, p4r_grpc
@@ -28,7 +28,9 @@ from .status import (
     write_details,
 )
 from .stream import StreamChannel
-from .tls import TlsFiles
+
+if TYPE_CHECKING:
+    from ....hostlib.credentials import Credentials
 
 API_VERSION = "1.4.0"
 MAX_STREAMS = 48
@@ -55,17 +57,25 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         address: str,
         device_id: int,
         compile_program: Compile,
-        tls: TlsFiles | None = None,
+        credentials: "Credentials | None" = None,
         port_statistics: Callable[[], Counters] | None = None,
     ) -> None:
-        """Make a server; with `tls` it serves encrypted channels only. Raises TlsError.
+        """Make a server; with `credentials` it serves controllers and operators over TLS alone.
 
-        `port_statistics` reads the port counters for clients that ask for them. Without TLS, every
-        client may do everything: keep such a server on the loopback interface.
+        `port_statistics` reads the port counters for clients that ask for them. Without
+        credentials, every client may do everything: keep such a server on the loopback interface.
+        Raises CredentialsError.
         """
         self._port_statistics = port_statistics
         self._address = address
-        self._credentials = None if tls is None else tls.credentials()
+        self._credentials: Any = None
+        self._guards: list[grpc.ServerInterceptor] = []
+        if credentials is not None:
+            from ....hostlib.credentials.grpc_channels import server_credentials  # noqa: PLC0415
+            from .caller_guard import CallerGuard  # noqa: PLC0415 - cryptography only for TLS
+
+            self._credentials = server_credentials(credentials)
+            self._guards.append(CallerGuard(credentials))
         self.device = Device(dataplane, device_id, compile_program)
         self._server: grpc.Server | None = None
         self._pool: futures.ThreadPoolExecutor | None = None
@@ -90,6 +100,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         )
         server = grpc.server(
             self._pool,
+            interceptors=self._guards,
             options=[
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),

@@ -73,9 +73,9 @@ def test_every_method_wants_a_token(tmp_path: Path):
 @pytest.mark.parametrize(
     ("token", "roles"),
     [
-        ("for-workers", {Role.WORKER}),
-        ("to-look", {Role.READER}),
-        ("for-operators", {Role.WORKER, Role.READER, Role.OPERATOR}),
+        ("for-workers", {Role.WORKER, Role.SERVER}),
+        ("to-look", {Role.READ_ONLY}),
+        ("for-operators", {Role.WORKER, Role.SERVER, Role.READ_ONLY, Role.OPERATOR}),
     ],
 )
 def test_roles_are_told_apart(tmp_path: Path, token: str, roles: set[Role]):

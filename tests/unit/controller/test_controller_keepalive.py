@@ -15,7 +15,8 @@ import pytest
 
 from controller_fixtures import FakeWorker, run, running_controller
 from switchfold.controller.api.keepalive import PROBE_S, probe_connections
-from switchfold.hostlib.control.controller_link import CONTROLLER_GONE_S, GrpcControllerLink
+from switchfold.hostlib.control.controller_channel import CONTROLLER_GONE_S
+from switchfold.hostlib.control.controller_link import GrpcControllerLink
 from switchfold.hostlib.control.join_request import JoinRequest
 from switchfold.hostlib.control.view import Endpoint
 from switchfold.hostlib.options import SessionOptions

@@ -1,174 +1,137 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""TLS and mutual TLS, with certificates of this test, and files that cannot be used."""
+"""P4Runtime over TLS: controllers and operators alone, and the controller's own calls."""
 
-import shutil
-import subprocess
-from dataclasses import dataclass
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 from click.testing import CliRunner
 from finsy.proto import p4r, p4r_grpc
 
+from certificates import EXPIRED_DAYS, CertificateSet
 from fake_data_plane import FakeDataPlane
+from switchfold.controller.config import SwitchConfig
+from switchfold.controller.errors import SwitchError, SwitchUnreachableError
+from switchfold.controller.switches.port_losses import read_port_losses
+from switchfold.controller.switches.switch_call import fetch_pipeline
+from switchfold.hostlib.credentials import Credentials, Role, role_name
+from switchfold.hostlib.credentials.grpc_channels import channel_credentials
 from switchfold.softswitch.commands.command import main
 from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
-from switchfold.softswitch.p4runtime.service.tls import TlsError, TlsFiles
 from switchfold.softswitch.program.bmv2_json import read_program
 
-pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
 DEADLINE_S = 60.0
-
-
-def _openssl(*arguments: str | Path) -> None:
-    command = ["openssl", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-@dataclass(frozen=True)
-class Pair:
-    certificate: Path
-    key: Path
-
-
-def _authority(folder: Path, name: str) -> Pair:
-    made = Pair(folder / f"{name}.pem", folder / f"{name}.key")
-    _openssl(
-        *("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
-        *("-keyout", made.key, "-out", made.certificate, "-days", "2", "-subj", f"/CN={name}"),
-    )
-    return made
-
-
-def _signed(folder: Path, name: str, authority: Pair) -> Pair:
-    made = Pair(folder / f"{name}.pem", folder / f"{name}.key")
-    request = folder / f"{name}.csr"
-    _openssl(
-        *("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
-        *("-keyout", made.key, "-out", request, "-subj", f"/CN={name}"),
-    )
-    extensions = folder / f"{name}.ext"
-    extensions.write_text("subjectAltName=IP:127.0.0.1\n")
-    _openssl(
-        *("x509", "-req", "-in", request, "-CA", authority.certificate, "-CAkey", authority.key),
-        *("-CAcreateserial", "-days", "2", "-extfile", extensions, "-out", made.certificate),
-    )
-    return made
+SWITCH = "switch"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tls")
-    authority = _authority(folder, "authority")
-    _authority(folder, "stranger")
-    _signed(folder, "server", authority)
-    _signed(folder, "controller", authority)
-    return folder
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> CertificateSet:
+    return CertificateSet.create(tmp_path_factory.mktemp("certs"))
 
 
-def _files(folder: Path, *, mutual: bool = False) -> TlsFiles:
-    ca = folder / "authority.pem" if mutual else None
-    return TlsFiles(certificate=folder / "server.pem", key=folder / "server.key", client_ca=ca)
-
-
-def _serve(tls: TlsFiles) -> P4RuntimeServer:
+def serve(credentials: Credentials | None) -> P4RuntimeServer:
     return P4RuntimeServer(
         FakeDataPlane(),
         address="127.0.0.1:0",
         device_id=1,
         compile_program=read_program,
-        tls=tls,
+        credentials=credentials,
+        port_statistics=dict,
     )
 
 
-def _capabilities(channel: grpc.Channel) -> str:
-    with channel:
+def channel_to(port: int, credentials: Credentials | None) -> grpc.Channel:
+    """Return a channel that shows any certificate, as an attacker's would."""
+    address = f"127.0.0.1:{port}"
+    if credentials is None:
+        return grpc.insecure_channel(address)
+    name = ("grpc.ssl_target_name_override", role_name(Role.SWITCH, SWITCH))
+    return grpc.secure_channel(address, channel_credentials(credentials), [name])
+
+
+def status_of(port: int, credentials: Credentials | None) -> grpc.StatusCode:
+    with channel_to(port, credentials) as channel:
         stub = p4r_grpc.P4RuntimeStub(channel)
-        answer = stub.Capabilities(p4r.CapabilitiesRequest(), timeout=DEADLINE_S)
-    return answer.p4runtime_api_version
+        call: Any = stub.Capabilities.future(p4r.CapabilitiesRequest(), timeout=DEADLINE_S)
+        return call.code()
 
 
-def _secure(folder: Path, port: int, authority: str, client: str | None = None) -> grpc.Channel:
-    pair: dict[str, bytes] = {}
-    if client is not None:
-        pair["private_key"] = (folder / f"{client}.key").read_bytes()
-        pair["certificate_chain"] = (folder / f"{client}.pem").read_bytes()
-    root = (folder / f"{authority}.pem").read_bytes()
-    credentials = grpc.ssl_channel_credentials(root_certificates=root, **pair)
-    return grpc.secure_channel(f"127.0.0.1:{port}", credentials)
+@pytest.mark.parametrize("role", Role)
+def test_controllers_and_operators_alone_are_served(
+    certificates: CertificateSet, role: Role
+) -> None:
+    with serve(certificates.of(Role.SWITCH)) as server:
+        is_served = role in (Role.CONTROLLER, Role.OPERATOR)
+        expected = grpc.StatusCode.OK if is_served else grpc.StatusCode.PERMISSION_DENIED
+        assert status_of(server.port, certificates.of(role)) is expected
 
 
-def _is_refused(channel: grpc.Channel) -> bool:
-    with pytest.raises(grpc.RpcError) as caught:
-        _capabilities(channel)
-    error = caught.value
-    assert isinstance(error, grpc.Call)
-    return error.code() is grpc.StatusCode.UNAVAILABLE
+def test_others_are_refused(certificates: CertificateSet) -> None:
+    unavailable, unknown = grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNAUTHENTICATED
+    with serve(certificates.of(Role.SWITCH)) as server:
+        assert status_of(server.port, None) is unavailable
+        assert status_of(server.port, certificates.mixed(Role.CONTROLLER)) is unavailable
+        assert status_of(server.port, certificates.expired(Role.CONTROLLER)) is unavailable
+        assert status_of(server.port, certificates.revoked(Role.CONTROLLER)) is unknown
+        assert status_of(server.port, certificates.of(Role.CONTROLLER)) is grpc.StatusCode.OK
 
 
-def test_clients_that_trust_the_server_are_served(folder: Path) -> None:
-    with _serve(_files(folder)) as server:
-        assert _capabilities(_secure(folder, server.port, "authority")) == "1.4.0"
-        assert _is_refused(_secure(folder, server.port, "stranger"))
-        assert _is_refused(grpc.insecure_channel(f"127.0.0.1:{server.port}"))
+def config_of(port: int, credentials: Credentials | None) -> SwitchConfig:
+    folder = None if credentials is None else credentials.folder
+    return SwitchConfig(name=SWITCH, address=f"127.0.0.1:{port}", credentials=folder)
 
 
-def test_mutual_tls_wants_a_certificate_of_the_client_too(folder: Path) -> None:
-    with _serve(_files(folder, mutual=True)) as server:
-        channel = _secure(folder, server.port, "authority", "controller")
-        assert _capabilities(channel) == "1.4.0"
-        assert _is_refused(_secure(folder, server.port, "authority"))
-        assert _is_refused(_secure(folder, server.port, "authority", "stranger"))
+def test_the_controller_calls_with_its_certificate(certificates: CertificateSet) -> None:
+    with serve(certificates.of(Role.SWITCH)) as server:
+        config = config_of(server.port, certificates.of(Role.CONTROLLER))
+        assert asyncio.run(fetch_pipeline(config)) is None
+        assert asyncio.run(read_port_losses(config)) == []
 
 
-def test_files_that_cannot_be_used_are_named(folder: Path, tmp_path: Path) -> None:
-    empty = tmp_path / "empty.pem"
-    empty.write_bytes(b"")
-    good = _files(folder)
-    missing = tmp_path / "missing.pem"
-    passphrase = tmp_path / "passphrase.key"
-    _openssl("ec", "-in", good.key, "-aes128", "-passout", "pass:x", "-out", passphrase)
-    cases = [
-        (TlsFiles(certificate=missing, key=good.key), "certificate cannot be read: No such file"),
-        (TlsFiles(certificate=good.certificate, key=missing), "key cannot be read"),
-        (TlsFiles(certificate=good.certificate, key=folder / "stranger.key"), "mismatch"),
-        (TlsFiles(certificate=empty, key=good.key), "are not a PEM certificate"),
-        (TlsFiles(certificate=good.certificate, key=passphrase), "passphrase"),
+@pytest.mark.parametrize(
+    ("presented", "text"),
+    [
+        (lambda made: made.of(Role.WORKER), "no valid switch.switch.switchfold: Hostname mismatch"),
+        (lambda made: made.another(Role.SWITCH, "s2"), "Hostname mismatch"),
+        (lambda made: made.strange(Role.SWITCH), "no valid switch.switch.switchfold"),
         (
-            TlsFiles(certificate=good.certificate, key=good.key, client_ca=empty),
-            "holds no PEM certificate",
+            lambda made: made.authority.renew(SWITCH, days=EXPIRED_DAYS),
+            "certificate has expired",
         ),
-        (
-            TlsFiles(certificate=good.certificate, key=good.key, client_ca=missing),
-            "client CA cannot be read",
-        ),
-    ]
-    for files, text in cases:
-        with pytest.raises(TlsError, match="TLS") as caught:
-            files.credentials()
-        assert text in str(caught.value)
+        (lambda _: None, "does not use TLS"),
+    ],
+    ids=["role", "name", "authority", "expired", "plain"],
+)
+def test_the_controller_believes_no_false_switch(
+    tmp_path: Path, presented: Callable[[CertificateSet], Credentials | None], text: str
+) -> None:
+    certificates = CertificateSet.create(tmp_path)
+    with serve(presented(certificates)) as server:
+        config = config_of(server.port, certificates.of(Role.CONTROLLER))
+        with pytest.raises(SwitchUnreachableError, match=text):
+            asyncio.run(fetch_pipeline(config))
 
 
-def test_the_command_checks_its_options(folder: Path) -> None:
-    certificate = str(folder / "server.pem")
-    runner = CliRunner()
-    for options in (
-        ["--grpc-tls-cert", certificate],
-        ["--grpc-tls-key", str(folder / "server.key")],
-        ["--grpc-tls-ca", str(folder / "authority.pem")],
-    ):
-        result = runner.invoke(main, ["run", "--grpc", "127.0.0.1:0", *options])
-        assert result.exit_code == 2
-        assert "--grpc-tls-cert and --grpc-tls-key" in result.output
-    result = runner.invoke(
-        main,
-        [
-            *("run", "--grpc", "127.0.0.1:0", "--grpc-tls-cert", certificate),
-            *("--grpc-tls-key", str(folder / "stranger.key")),
-        ],
+def test_the_controller_says_that_a_switch_wants_its_certificate(
+    certificates: CertificateSet,
+) -> None:
+    with serve(certificates.of(Role.SWITCH)) as server:
+        with pytest.raises(SwitchUnreachableError, match="wants TLS and a certificate"):
+            asyncio.run(fetch_pipeline(config_of(server.port, None)))
+        worker = config_of(server.port, certificates.of(Role.WORKER))
+        with pytest.raises(SwitchError, match="of role worker is not for this call"):
+            asyncio.run(fetch_pipeline(worker))
+
+
+def test_the_command_checks_its_credentials(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        main, ["run", "--grpc", "127.0.0.1:0", "--credentials", str(tmp_path)]
     )
     assert result.exit_code == 1
-    assert "mismatch" in result.output
+    assert "ca.pem cannot be read" in result.output

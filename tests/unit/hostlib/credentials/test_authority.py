@@ -14,8 +14,7 @@ from click.testing import CliRunner
 
 from certificates import CertificateSet
 from switchfold.controller.__main__ import switchfold
-from switchfold.controller.certificates.authority import CertificateAuthority
-from switchfold.controller.errors import CertificateError
+from switchfold.controller.errors import ConfigError
 from switchfold.hostlib.credentials import (
     Credentials,
     CredentialsError,
@@ -23,6 +22,7 @@ from switchfold.hostlib.credentials import (
     role_name,
     roles_of,
 )
+from switchfold.hostlib.credentials.authority import CertificateAuthority
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_revoking_a_name_revokes_what_renewals_have_replaced(
 def test_a_revoked_name_is_issued_again_with_another_key(certificates: CertificateSet) -> None:
     made = certificates.revoked(Role.SERVER)
     key = made.key.read_bytes()
-    with pytest.raises(CertificateError, match="is revoked; issue another"):
+    with pytest.raises(CredentialsError, match="is revoked; issue another"):
         certificates.authority.renew("revoked-server")
     certificates.authority.issue(Role.SERVER, "revoked-server")
     assert made.key.read_bytes() != key
@@ -171,20 +171,20 @@ def test_a_list_of_revoked_certificates_that_the_authority_did_not_sign_is_refus
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "-x", "x" * 64, "é", "a b"])
 def test_names_that_are_no_names_are_refused(certificates: CertificateSet, name: str) -> None:
-    with pytest.raises(CertificateError, match="is not a name"):
+    with pytest.raises(CredentialsError, match="is not a name"):
         certificates.authority.issue(Role.WORKER, name)
 
 
 @pytest.mark.parametrize("address", ["operator.switchfold", "x.operator.switchfold", "no/name"])
 def test_addresses_prove_no_roles(certificates: CertificateSet, address: str) -> None:
-    with pytest.raises(CertificateError, match="is no IP address or DNS name"):
+    with pytest.raises(CredentialsError, match="is no IP address or DNS name"):
         certificates.authority.issue(Role.WORKER, "sly", addresses=(address,))
 
 
 def test_an_authority_is_not_replaced(certificates: CertificateSet) -> None:
-    with pytest.raises(CertificateError, match="is not empty"):
+    with pytest.raises(CredentialsError, match="is not empty"):
         CertificateAuthority.create(certificates.authority.folder)
-    with pytest.raises(CertificateError, match="has a certificate; renew it"):
+    with pytest.raises(CredentialsError, match="has a certificate; renew it"):
         certificates.authority.issue(Role.WORKER, "worker")
 
 
@@ -210,9 +210,9 @@ def test_commands(tmp_path: Path) -> None:
     cells = [line.strip("│").split("│") for line in run("list", folder).splitlines()]
     states = {row[0].strip(): row[3].strip() for row in cells if "worker" in "".join(row)}
     assert states == {"w1": "valid", "w2": "revoked"}
-    with pytest.raises(CertificateError, match="give names, or --within-days"):
+    with pytest.raises(ConfigError, match="give names, or --within-days"):
         run("renew", folder)
-    with pytest.raises(CertificateError, match="no certificate of 'w3'"):
+    with pytest.raises(CredentialsError, match="no certificate of 'w3'"):
         run("revoke", folder, "w3")
-    with pytest.raises(CertificateError, match="make an authority with"):
+    with pytest.raises(CredentialsError, match="make an authority with"):
         run("list", tmp_path / "nowhere")

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A certificate authority in a folder, for development and for clusters that have no other.
 
+Only what makes certificates imports this module: it needs the package cryptography.
+
 DIR/ca.pem, DIR/ca.key   the authority; the key signs everything, so the folder is its owner's
 DIR/crl.pem              its list of revoked certificates
 DIR/certificates/        all certificates that it has signed, by serial number
@@ -22,18 +24,18 @@ from pathlib import Path
 from typing import Final, cast, final
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from ...hostlib.credentials.files import (
+from ..errors import CredentialsError
+from .callers import dns_names, load_revocations
+from .files import (
     AUTHORITY_FILE,
     REVOKED_FILE,
     Credentials,
 )
-from ...hostlib.credentials.roles import Role, role_name, roles_of_names
-from ..errors import CertificateError
+from .roles import Role, role_name, roles_of_names
 
 DEFAULT_DAYS: Final = 90.0
 """How long a certificate is valid."""
@@ -60,7 +62,7 @@ class IssuedCertificate:
 
 @final
 class CertificateAuthority:
-    """Issues, renews and revokes certificates. Errors are CertificateErrors."""
+    """Issues, renews and revokes certificates. Errors are CredentialsErrors."""
 
     def __init__(self, folder: Path) -> None:
         """Open the authority in `folder`."""
@@ -70,9 +72,9 @@ class CertificateAuthority:
         try:
             key = serialization.load_pem_private_key(_read(path), password=None)
         except (ValueError, TypeError) as exc:
-            raise CertificateError(f"{path} is not a private key: {exc}") from exc
+            raise CredentialsError(f"{path} is not a private key: {exc}") from exc
         if key.public_key() != self._certificate.public_key():
-            raise CertificateError(f"{folder}: {_AUTHORITY_KEY} is not the key of {AUTHORITY_FILE}")
+            raise CredentialsError(f"{folder}: {_AUTHORITY_KEY} is not the key of {AUTHORITY_FILE}")
         self._key = cast("ec.EllipticCurvePrivateKey", key)
 
     @classmethod
@@ -83,13 +85,13 @@ class CertificateAuthority:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if any(folder.iterdir()):
-                raise CertificateError(
+                raise CredentialsError(
                     f"{folder} is not empty; name a new folder, or use the authority in it with"
                     " 'switchfold certs issue'"
                 )
             folder.chmod(0o700)
         except OSError as exc:
-            raise CertificateError(f"cannot make {folder}: {exc.strerror}") from exc
+            raise CredentialsError(f"cannot make {folder}: {exc.strerror}") from exc
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{name} authority")])
         builder = _builder(subject, subject, key.public_key(), days)
@@ -115,13 +117,13 @@ class CertificateAuthority:
         `addresses` are IP addresses and DNS names, for other programs that call this process.
         """
         if not _NAME.fullmatch(name):
-            raise CertificateError(
+            raise CredentialsError(
                 f"{name!r} is not a name of 1 to 63 letters, digits, '_', '.' and '-'"
             )
         with self._locked():
             credentials = self._credentials(name)
             if credentials.certificate.exists() and not self._is_revoked(name):
-                raise CertificateError(
+                raise CredentialsError(
                     f"{credentials.folder} has a certificate; renew it with 'switchfold certs "
                     "renew', or revoke it first"
                 )
@@ -144,7 +146,7 @@ class CertificateAuthority:
             credentials = self._credentials(name)
             old = self._issued(name)
             if self._is_revoked(name):
-                raise CertificateError(
+                raise CredentialsError(
                     f"the certificate of {name} is revoked; issue another with 'switchfold certs "
                     "issue'"
                 )
@@ -193,7 +195,7 @@ class CertificateAuthority:
     def _issued(self, name: str) -> x509.Certificate:
         path = self._credentials(name).certificate
         if not _NAME.fullmatch(name) or not path.exists():
-            raise CertificateError(
+            raise CredentialsError(
                 f"the authority in {self.folder} has no certificate of {name!r}; 'switchfold certs"
                 " list' shows all"
             )
@@ -264,42 +266,20 @@ class CertificateAuthority:
         try:
             descriptor = os.open(self.folder / _AUTHORITY_KEY, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as exc:
-            raise CertificateError(f"cannot lock {self.folder}: {exc.strerror}") from exc
+            raise CredentialsError(f"cannot lock {self.folder}: {exc.strerror}") from exc
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         except OSError as exc:
-            raise CertificateError(f"cannot write in {self.folder}: {exc.strerror}") from exc
+            raise CredentialsError(f"cannot write in {self.folder}: {exc.strerror}") from exc
         finally:
             os.close(descriptor)
-
-
-def load_revocations(path: Path, authority: x509.Certificate) -> x509.CertificateRevocationList:
-    """Read a list of revoked certificates that `authority` has signed; raises CertificateError."""
-    try:
-        revoked = x509.load_pem_x509_crl(_read(path))
-        key = cast("ec.EllipticCurvePublicKey", authority.public_key())
-        is_signed = revoked.is_signature_valid(key)
-    except (ValueError, TypeError, InvalidSignature) as exc:
-        raise CertificateError(f"{path} is not a list of revoked certificates: {exc}") from exc
-    if not is_signed:
-        raise CertificateError(f"{path} is not signed by its authority")
-    return revoked
-
-
-def dns_names(certificate: x509.Certificate) -> list[str]:
-    """Return the DNS names of a certificate's subject."""
-    try:
-        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    except x509.ExtensionNotFound:
-        return []
-    return extension.value.get_values_for_type(x509.DNSName)
 
 
 def _role(certificate: x509.Certificate) -> Role:
     roles = roles_of_names(dns_names(certificate))
     if len(roles) != 1:
-        raise CertificateError(f"certificate {certificate.serial_number} has no role of Switchfold")
+        raise CredentialsError(f"certificate {certificate.serial_number} has no role of Switchfold")
     (role,) = roles
     return role
 
@@ -311,7 +291,7 @@ def _alternatives(addresses: Sequence[str]) -> list[x509.GeneralName]:
             names.append(x509.IPAddress(ipaddress.ip_address(text)))
         except ValueError:
             if not _NAME.fullmatch(text) or roles_of_names([text]) or text.endswith(".switchfold"):
-                raise CertificateError(f"{text!r} is no IP address or DNS name") from None
+                raise CredentialsError(f"{text!r} is no IP address or DNS name") from None
             names.append(x509.DNSName(text))
     return names
 
@@ -332,7 +312,7 @@ def _builder(
             .not_valid_after(end)
         )
     except (OverflowError, ValueError) as exc:
-        raise CertificateError(f"a certificate cannot be valid for {days} days: {exc}") from exc
+        raise CredentialsError(f"a certificate cannot be valid for {days} days: {exc}") from exc
 
 
 def _revocation(certificate: x509.Certificate) -> x509.RevokedCertificate:
@@ -370,14 +350,14 @@ def _load_certificate(path: Path) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(_read(path))
     except ValueError as exc:
-        raise CertificateError(f"{path} is not a certificate: {exc}") from exc
+        raise CredentialsError(f"{path} is not a certificate: {exc}") from exc
 
 
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as exc:
-        raise CertificateError(
+        raise CredentialsError(
             f"cannot read {path}: {exc.strerror}; make an authority with 'switchfold certs init'"
         ) from exc
 
