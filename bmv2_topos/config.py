@@ -11,6 +11,8 @@ RUN_DIRECTORY_VARIABLE = "SWITCHFOLD_RUN_DIRECTORY"
 """Set in every process of a testbed to the directory that records it."""
 OPERATOR_CREDENTIALS = "certificates/issued/operator"
 """Folder, in a testbed's own, with the certificate of its operator."""
+SWITCH_OPERATOR_CREDENTIALS = "switch-certificates/issued/operator"
+"""The same, for calls of P4Runtime."""
 OPERATOR_CREDENTIAL_FILE = "operator.token"
 """Name of the file, beside the controller's socket, with the token that opens the operator API."""
 

@@ -16,13 +16,16 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Self
 
+from ..hostlib.credentials import Role
 from .config import child_environment
 from .errors import TargetMissingError
 from .network import links, namespaces
 from .processes import daemons
+from .processes.certificates import make_certificates, role_folder
 from .processes.daemons import SwitchSoftware, Target, Variant
 from .processes.processes import ManagedProcess, launch_process
 from .processes.tokens import controller_environment, draw_tokens, worker_token
@@ -222,6 +225,7 @@ class FabricNet(_NET.Mininet):
 
     def start(self) -> None:
         """Start the switches, then the controller; returns once it accepts workers."""
+        make_certificates(self.run_directory, [switch.name for switch in self.topology.switches])
         _NET.Mininet.start(self)
         if not self._has_controller:
             return
@@ -254,12 +258,15 @@ class FabricNet(_NET.Mininet):
 
     def environment(self, worker_id: int, *, job: str) -> dict[str, str]:
         """Return the environment of a worker's process on its host."""
-        endpoint = endpoint_of(
-            self.topology,
-            worker_id,
-            controller_address=self.controller_address,
-            mode="veth",
+        endpoint = replace(
+            endpoint_of(
+                self.topology,
+                worker_id,
+                controller_address=self.controller_address,
+                mode="veth",
+            ),
             token=worker_token(self.run_directory),
+            credentials=role_folder(self.run_directory, Role.WORKER),
         )
         return {**os.environ, **endpoint.environment(job)}
 

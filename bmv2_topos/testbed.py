@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self, cast
 
+from ..hostlib.credentials import Credentials, Role
 from ..softswitch.switch.impairments import parse_impairments
 from . import state
 from .config import child_environment
@@ -33,8 +35,9 @@ from .network.network import (
     negotiate_ecn,
     reserve_udp_ports,
 )
-from .network.port_counters import read_port_bytes, read_switch_port_bytes
+from .network.port_counters import SwitchCalls, read_port_bytes, read_switch_port_bytes
 from .processes import daemons
+from .processes.certificates import make_certificates, role_folder, switch_operator
 from .processes.daemons import Mode, Shaping, SwitchSoftware, Target, Variant
 from .processes.processes import (
     ManagedProcess,
@@ -186,6 +189,11 @@ class Testbed:
         """Return the gRPC address of a switch's P4Runtime server, from every namespace."""
         return f"unix:{self.run_directory}/{switch.name}.sock"
 
+    @property
+    def switch_operator(self) -> Credentials:
+        """What an operator shows to switches: `switchfold.hostlib.credentials`."""
+        return switch_operator(self.run_directory)
+
     def namespace_of(self, node: Host | Switch) -> str | None:
         """Return the namespace of a host or switch, None in mode udp."""
         return namespace_name(self.name, node) if self.mode == "veth" else None
@@ -235,6 +243,9 @@ class Testbed:
         for address in (*self.switch_addresses.values(), self.controller_address):
             if len(os.fsencode(address.removeprefix("unix:"))) > _MAX_UNIX_PATH_BYTES:
                 raise TestbedError(f"{self.run_directory} is too long for sockets; use --name")
+        if self._has_switch:
+            names = [switch.name for switch in self.topology.switches]
+            make_certificates(self.run_directory, names)
         if self._has_controller:
             draw_tokens(self.run_directory)
         if self.mode == "veth":
@@ -297,13 +308,16 @@ class Testbed:
 
     def endpoint(self, worker_id: int) -> WorkerEndpoint:
         """Return what a worker must know to take part."""
-        return endpoint_of(
-            self.topology,
-            worker_id,
-            controller_address=self.controller_address,
-            mode=self.mode,
-            udp_ports=self._recorded().udp_ports,
+        return replace(
+            endpoint_of(
+                self.topology,
+                worker_id,
+                controller_address=self.controller_address,
+                mode=self.mode,
+                udp_ports=self._recorded().udp_ports,
+            ),
             token=worker_token(self.run_directory),
+            credentials=role_folder(self.run_directory, Role.WORKER),
         )
 
     def run_workers(
@@ -415,20 +429,20 @@ class Testbed:
         """Return what crossed each host's link: by the kernel's counters, in mode udp by P4's."""
         if self.mode == "veth":
             return read_link_bytes(self.topology, self._switch_namespaces())
-        return read_port_bytes(
-            self.topology,
-            switch_addresses=self.switch_addresses,
-            p4info=daemons.program_files(self.variant)[1],
-        )
+        return read_port_bytes(self.topology, self._switch_calls)
 
     def switch_link_bytes(self) -> tuple[SwitchLinkBytes, ...]:
         """Return what crossed each link between switches, counted like `link_bytes`."""
         if self.mode == "veth":
             return read_switch_link_bytes(self.topology, self._switch_namespaces())
-        return read_switch_port_bytes(
-            self.topology,
-            switch_addresses=self.switch_addresses,
+        return read_switch_port_bytes(self.topology, self._switch_calls)
+
+    @property
+    def _switch_calls(self) -> SwitchCalls:
+        return SwitchCalls(
+            addresses=self.switch_addresses,
             p4info=daemons.program_files(self.variant)[1],
+            credentials=self.switch_operator,
         )
 
     def status(self) -> TestbedStatus:

@@ -20,6 +20,8 @@ from switchfold.bmv2_topos.processes.processes import ManagedProcess
 from switchfold.bmv2_topos.processes.worker_runs import run_workers
 from switchfold.controller.cli.hot.plan import Offload, TablePlan, TableWorkload
 from switchfold.controller.cli.hot.server import port_of
+from switchfold.hostlib.credentials import Credentials, Role, role_name
+from switchfold.hostlib.credentials.grpc_channels import open_channel
 
 READY_S: Final = 60.0
 TIMEOUT_S: Final = 900.0
@@ -35,6 +37,8 @@ class RunFiles:
     plan: Path
     switch: str
     """Address of the switch's P4Runtime server."""
+    credentials: Path
+    """For calls of it."""
     switch_pid: int
     peers: Path
     """Socket of the process that counts the peers of server 0."""
@@ -50,7 +54,7 @@ class RunFiles:
         """Read what `write` wrote."""
         raw = json.loads(path.read_text(encoding="utf-8"))
         raw["servers"] = [Path(one) for one in raw["servers"]]
-        return cls(**raw | {"plan": Path(raw["plan"]), "peers": Path(raw["peers"])})
+        return cls(**raw | {name: Path(raw[name]) for name in ("plan", "peers", "credentials")})
 
 
 @final
@@ -117,6 +121,7 @@ class ClientRig:
         files = RunFiles(
             plan=folder / "worker.json",
             switch=testbed.switch_address,
+            credentials=testbed.switch_operator.folder,
             switch_pid=next(
                 pid for name, pid, _ in status.processes if name == testbed.switch.name
             ),
@@ -165,12 +170,14 @@ def processor_s(pid: int) -> float:
     return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
 
-def table_sizes(address: str) -> dict[str, int]:
+def table_sizes(address: str, credentials: Path) -> dict[str, int]:
     """Return how many entries each table of a switch has, as its P4Runtime server says."""
     request = p4r.ReadRequest(device_id=1)
     request.entities.add().table_entry.SetInParent()
     sizes: dict[str, int] = {}
-    with grpc.insecure_channel(address) as channel:
+    server = role_name(Role.SWITCH, "s1")
+    ours = Credentials(credentials)
+    with open_channel(grpc, address, credentials=ours, server=server) as channel:
         stub: Any = p4r_grpc.P4RuntimeStub(channel)
         info = stub.GetForwardingPipelineConfig(
             p4r.GetForwardingPipelineConfigRequest(device_id=1)

@@ -113,7 +113,7 @@ class ConnectionsWorker:
         self._value = float(self._value_file.read_text())
         for clients in self._files.options["clients"]:
             self._phase(clients)
-        sizes = table_sizes(self._files.switch) if self._id == 0 else {}
+        sizes = table_sizes(self._files.switch, self._files.credentials) if self._id == 0 else {}
         self._barrier()
         if self._client is not None:
             self._client.close()

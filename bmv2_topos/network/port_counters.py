@@ -7,12 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
 import grpc
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
+from ...hostlib.credentials import Credentials, Role, role_name
+from ...hostlib.credentials.grpc_channels import open_channel
 from ..errors import TestbedError
 from ..topology.topology import Topology
 from .link_counters import LinkBytes, SwitchLinkBytes
@@ -33,16 +35,26 @@ class PortBytes:
     out_packets: int = 0
 
 
-def read_port_bytes(
-    topology: Topology, *, switch_addresses: Mapping[str, str], p4info: Path
-) -> tuple[LinkBytes, ...]:
+@dataclass(frozen=True, kw_only=True)
+class SwitchCalls:
+    """How to read a testbed's switches."""
+
+    addresses: Mapping[str, str]
+    """P4Runtime addresses by the switches' names."""
+    p4info: Path
+    """Of the program that they all run."""
+    credentials: Credentials | None = None
+    """What is shown to them."""
+
+
+def read_port_bytes(topology: Topology, calls: SwitchCalls) -> tuple[LinkBytes, ...]:
     """Read what crossed each host's link; TestbedError when one of the switches does not answer.
 
     A switch counts the same bytes as a kernel interface: frames without preamble and FCS. It counts
     from its start on.
     """
     leaves = {link.switch for link in topology.links}
-    counted = {name: _ports(topology, name, switch_addresses[name], p4info) for name in leaves}
+    counted = {name: _ports(topology, name, calls) for name in leaves}
     found: list[LinkBytes] = []
     for link in topology.links:
         port = counted[link.switch][link.port]
@@ -60,12 +72,10 @@ def read_port_bytes(
     return tuple(found)
 
 
-def read_switch_port_bytes(
-    topology: Topology, *, switch_addresses: Mapping[str, str], p4info: Path
-) -> tuple[SwitchLinkBytes, ...]:
+def read_switch_port_bytes(topology: Topology, calls: SwitchCalls) -> tuple[SwitchLinkBytes, ...]:
     """Read what crossed each link between switches, as the receiving switch counts it."""
     ends = {end for link in topology.switch_links for end in (link.a, link.b)}
-    counted = {name: _ports(topology, name, switch_addresses[name], p4info) for name in ends}
+    counted = {name: _ports(topology, name, calls) for name in ends}
     found: list[SwitchLinkBytes] = []
     for link in topology.switch_links:
         at_a, at_b = counted[link.a][link.a_port], counted[link.b][link.b_port]
@@ -87,9 +97,9 @@ def read_switch_port_bytes(
     return tuple(found)
 
 
-def _ports(topology: Topology, name: str, address: str, p4info: Path) -> dict[int, PortBytes]:
+def _ports(topology: Topology, name: str, calls: SwitchCalls) -> dict[int, PortBytes]:
     switch = topology.switch_named(name)
-    info = text_format.Parse(p4info.read_text(), p4i.P4Info())
+    info = text_format.Parse(calls.p4info.read_text(), p4i.P4Info())
     ids = {
         counter.preamble.name.rpartition(".")[2]: counter.preamble.id for counter in info.counters
     }
@@ -101,7 +111,7 @@ def _ports(topology: Topology, name: str, address: str, p4info: Path) -> dict[in
             entity.counter_entry.counter_id = ids[counter]
             entity.counter_entry.index.index = port
     counted: dict[tuple[int, int], p4r.CounterData] = {}
-    for response in _read(address, request):
+    for response in _read(name, calls, request):
         for entity in response.entities:
             entry = entity.counter_entry
             counted[entry.counter_id, entry.index.index] = entry.data
@@ -119,10 +129,11 @@ def _ports(topology: Topology, name: str, address: str, p4info: Path) -> dict[in
     return found
 
 
-def _read(address: str, request: p4r.ReadRequest) -> list[p4r.ReadResponse]:
-    with grpc.insecure_channel(address) as channel:
+def _read(name: str, calls: SwitchCalls, request: p4r.ReadRequest) -> list[p4r.ReadResponse]:
+    address, server = calls.addresses[name], role_name(Role.SWITCH, name)
+    with open_channel(grpc, address, credentials=calls.credentials, server=server) as channel:
         # grpc is only partly annotated.
-        read = cast(Any, channel).unary_stream(
+        read = channel.unary_stream(
             _READ,
             request_serializer=p4r.ReadRequest.SerializeToString,
             response_deserializer=p4r.ReadResponse.FromString,

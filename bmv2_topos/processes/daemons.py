@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import socket
@@ -14,10 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ...hostlib.credentials import Role
 from ..config import source_root
 from ..errors import TargetMissingError
 from ..network.links import QUEUE_BYTES
 from ..topology.topology import MTU_BYTES, Link, Switch, Topology
+from .certificates import bmv2_options, programming_folder, role_folder, switch_folder
 from .processes import READY_FD
 
 Target = Literal["softswitch", "bmv2"]
@@ -64,8 +67,12 @@ def switch_command(
     grpc_address: str,
     run_directory: Path,
 ) -> list[str]:
-    """Return the command of a switch whose ports have these specs (`veth:IFNAME` or `udp:...`)."""
+    """Return the command of a switch whose ports have these specs (`veth:IFNAME` or `udp:...`).
+
+    Its certificate is in `run_directory`.
+    """
     program, p4info = program_files(software.variant)
+    credentials = switch_folder(run_directory, switch.name)
     if software.target == "softswitch":
         ports = [word for port, spec in port_specs.items() for word in ("--port", f"{port}={spec}")]
         return [
@@ -74,7 +81,7 @@ def switch_command(
             *ports,
             *("--grpc", grpc_address, "--device-id", str(switch.device_id)),
             *("--cpu-port", str(CPU_PORT), "--ready-fd", READY_FD),
-            *("--priority-queues", str(NUM_PRIORITIES)),
+            *("--priority-queues", str(NUM_PRIORITIES), "--credentials", str(credentials)),
             *software.options,
         ]
     interfaces = [
@@ -90,6 +97,8 @@ def switch_command(
         *software.options,
         *("--", "--grpc-server-addr", grpc_address, "--cpu-port", str(CPU_PORT)),
         *("--priority-queues", str(NUM_PRIORITIES)),
+        *("--grpc-server-ssl", "--grpc-server-with-client-auth"),
+        *itertools.chain.from_iterable(bmv2_options(credentials).items()),
     ]
 
 
@@ -176,11 +185,16 @@ def write_controller_config(
     switch_addresses: dict[str, str],
     variant: Variant,
 ) -> None:
-    """Write the controller's TOML file for this topology; its database lies beside it."""
+    """Write the controller's TOML file for this topology.
+
+    Its database and the certificates lie beside it.
+    """
+    folder = path.parent
     lines = [
         f"listen = {_quote(listen)}",
         f"database = {_quote(str(path.parent / 'controller.sqlite3'))}",
         f"variant = {_quote(variant)}",
+        f"credentials = {_quote(str(role_folder(folder, Role.CONTROLLER)))}",
     ]
     for switch in topology.switches:
         lines += [
@@ -191,6 +205,7 @@ def write_controller_config(
             f"device_id = {switch.device_id}",
             f"service_address = {_quote(switch.address)}",
             f"service_mac = {_quote(switch.mac)}",
+            f"credentials = {_quote(str(programming_folder(folder)))}",
         ]
         for link in topology.links_of(switch):
             host = next(host for host in topology.hosts if host.name == link.host)

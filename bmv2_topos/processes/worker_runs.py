@@ -32,6 +32,8 @@ class WorkerEndpoint:
     """Loopback port of the host's end of the link in mode udp, else 0."""
     token: str = field(default="", repr=False)
     """Token that the controller demands of workers; empty if it demands none."""
+    credentials: Path | None = None
+    """Folder with the workers' certificate; None: no TLS."""
 
     def environment(self, job: str) -> dict[str, str]:
         """Return the environment variables that pass all this to a worker."""
@@ -44,6 +46,7 @@ class WorkerEndpoint:
             "SWITCHFOLD_ADDRESS": self.host.address,
             "SWITCHFOLD_MAC": self.host.mac,
             "SWITCHFOLD_TOKEN": self.token,
+            "SWITCHFOLD_CREDENTIALS": str(self.credentials or ""),
         }
         if self.mode == "veth":
             return {
@@ -68,9 +71,11 @@ def endpoint_of(
     controller_address: str,
     mode: str,
     udp_ports: Mapping[str, tuple[int, int]] | None = None,
-    token: str = "",
 ) -> WorkerEndpoint:
-    """Return the endpoint of a topology's worker; `udp_ports` are by link name, in mode udp."""
+    """Return the endpoint of a topology's worker; `udp_ports` are by link name, in mode udp.
+
+    It has neither token nor credentials.
+    """
     host = topology.host_of(worker_id)
     link = topology.link_of(host)
     switch_udp_port, host_udp_port = (udp_ports or {}).get(link.name, (0, 0))
@@ -84,7 +89,6 @@ def endpoint_of(
         mode=mode,
         switch_udp_port=switch_udp_port,
         host_udp_port=host_udp_port,
-        token=token,
     )
 
 

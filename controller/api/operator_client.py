@@ -17,7 +17,7 @@ from ...hostlib.credentials.tokens import token_metadata, token_problem
 from ..errors import ConfigError, ControllerUnreachableError, OperatorRefusedError
 from .operator_api import fabric_pb2 as fabric_pb
 from .operator_api import operator_pb2 as pb
-from .operator_token import operator_credentials, operator_token
+from .operator_token import operator_credentials, operator_token, switch_credentials_at
 from .printable import escape_message, escaped
 
 _R = TypeVar("_R", bound=Message)
@@ -49,6 +49,12 @@ class OperatorClient:
         self._token = token or operator_token(address)
         if problem := token_problem(self._token):
             raise ConfigError(f"the token for {address} {problem}")
+
+    @property
+    def switch_credentials(self) -> Path | None:
+        """Folder of certificates for calls of this controller's switches, None without."""
+        own = None if self._credentials is None else self._credentials.folder
+        return switch_credentials_at(self.address) or own
 
     def show_controller(self) -> pb.Controller:
         """Return the state of the controller itself."""

@@ -8,7 +8,11 @@ import os
 from pathlib import Path
 from typing import Final
 
-from ...bmv2_topos.config import OPERATOR_CREDENTIAL_FILE, OPERATOR_CREDENTIALS
+from ...bmv2_topos.config import (
+    OPERATOR_CREDENTIAL_FILE,
+    OPERATOR_CREDENTIALS,
+    SWITCH_OPERATOR_CREDENTIALS,
+)
 from .endpoint import UNIX_PREFIX
 
 _VARIABLES: Final = ("SWITCHFOLD_OPERATOR_TOKEN", "SWITCHFOLD_TOKEN")
@@ -19,10 +23,9 @@ def operator_token(address: str) -> str:
 
     A testbed's own token comes first: tokens in the environment belong to another controller.
     """
-    if address.startswith(UNIX_PREFIX):
-        path = Path(address.removeprefix(UNIX_PREFIX)).parent / OPERATOR_CREDENTIAL_FILE
-        if os.access(path, os.R_OK):
-            return path.read_text("ascii").strip()
+    path = _beside(address, OPERATOR_CREDENTIAL_FILE)
+    if path is not None:
+        return path.read_text("ascii").strip()
     return next((os.environ[name] for name in _VARIABLES if os.environ.get(name)), "")
 
 
@@ -31,9 +34,18 @@ def operator_credentials(address: str) -> Path | None:
 
     A testbed's own comes first, as with tokens.
     """
-    if address.startswith(UNIX_PREFIX):
-        folder = Path(address.removeprefix(UNIX_PREFIX)).parent / OPERATOR_CREDENTIALS
-        if os.access(folder, os.R_OK):
-            return folder
     named = os.environ.get("SWITCHFOLD_CREDENTIALS")
-    return Path(named) if named else None
+    return _beside(address, OPERATOR_CREDENTIALS) or (Path(named) if named else None)
+
+
+def switch_credentials_at(address: str) -> Path | None:
+    """Return the folder of certificates for the switches of the testbed at `address`, or None."""
+    return _beside(address, SWITCH_OPERATOR_CREDENTIALS)
+
+
+def _beside(address: str, name: str) -> Path | None:
+    """Return a file or folder of the testbed whose controller has this socket, None without."""
+    if not address.startswith(UNIX_PREFIX):
+        return None
+    path = Path(address.removeprefix(UNIX_PREFIX)).parent / name
+    return path if os.access(path, os.R_OK) else None

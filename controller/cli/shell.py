@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from ...hostlib.credentials import Credentials
 from ..api.endpoint import connect
 from ..api.operator_client import OperatorClient
 from ..config import check_endpoint
@@ -38,12 +39,20 @@ _CONNECT_TIMEOUT_S = 3.0
     show_default=True,
     help="Below the controller's 10, the shell can only read. Above, it takes the switch over.",
 )
+@click.option(
+    "--switch-credentials",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIRECTORY",
+    help="Certificate for the switch, where it has TLS.  [default: a testbed's own]",
+)
 @controller_option
 def shell(
     name: str | None,
+    *,
     switch_address: str | None,
     device_id: int,
     election_id: int,
+    switch_credentials: Path | None,
     client: OperatorClient,
 ) -> None:
     """Open p4runtime-shell on switch NAME, or on the switch at --address.
@@ -71,9 +80,22 @@ def shell(
         [
             str(python), "-m", "p4runtime_sh", "--grpc-addr", switch_address,
             "--device-id", str(device_id), "--election-id", f"0,{election_id}",
+            *_ssl_options(switch_credentials or client.switch_credentials),
         ],
         {**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"},
     )  # fmt: skip
+
+
+def _ssl_options(folder: Path | None) -> list[str]:
+    """Return the shell's options for a switch with TLS, whose certificate must name its address."""
+    if folder is None:
+        return []
+    own = Credentials(folder)
+    own.check()
+    return [
+        *("--ssl", "--cacert", str(own.authority)),
+        *("--cert", str(own.certificate), "--private-key", str(own.key)),
+    ]
 
 
 def _check_reachable(address: str) -> None:

@@ -42,9 +42,12 @@ def whole(records: Path) -> Iterator[LiveTestbed]:
         yield live
 
 
-def make_config(folder: Path, address: str, **options: Any) -> ControllerConfig:
+def make_config(
+    folder: Path, address: str, *, switch_credentials: Path | None = None, **options: Any
+) -> ControllerConfig:
+    switch = SwitchConfig(name="s1", address=address, hosts=HOSTS, credentials=switch_credentials)
     return ControllerConfig(
-        switches=(SwitchConfig(name="s1", address=address, hosts=HOSTS),),
+        switches=(switch,),
         listen="127.0.0.1:0",
         database=folder / "controller.sqlite3",
         **{"connect_timeout_s": 60.0, **options},
@@ -124,6 +127,7 @@ def test_program_changed_under_a_running_controller(records: Path, tmp_path: Pat
             variant="wide",
             replace_program=True,
             election_id=20,
+            switch_credentials=live.made.switch_operator.folder,
         )
         start_controller(other)
         code, found = live.doctor()

@@ -24,6 +24,8 @@ from job_workers import Workers, agree
 from switchfold.bmv2_topos import Testbed, single_switch, state
 from switchfold.bmv2_topos.processes.daemons import program_files
 from switchfold.controller.__main__ import run as run_command
+from switchfold.controller.config import SwitchConfig
+from switchfold.controller.switches.switch_call import switch_credentials
 from time_bound import wait_until
 
 pytestmark = [
@@ -92,7 +94,7 @@ def test_switch_that_comes_back_is_used_again(make_testbed: MakeTestbed) -> None
 def test_tables_that_a_foreign_client_deletes_come_back(make_testbed: MakeTestbed) -> None:
     testbed = make_testbed()
     with Workers(testbed, "tables", 4) as workers:
-        asyncio.run(delete_all_tables(testbed.switch_address))
+        asyncio.run(delete_all_tables(testbed))
         deleted_s = time.monotonic()
         for worker in workers:
             assert worker.until_later(deleted_s + 0.5)["members"] == [0, 1, 2, 3]
@@ -118,9 +120,16 @@ def paths_of(testbed: Testbed, job: str) -> list[str]:
     return [view["path"] for view in json.loads(out.getvalue())["views"]]
 
 
-async def delete_all_tables(address: str) -> None:
+async def delete_all_tables(testbed: Testbed) -> None:
     """Become primary with a higher election id, delete what is there, and go away."""
     _, p4info = program_files("narrow")
-    options = SwitchOptions(p4info=p4info, initial_election_id=20)
-    async with Switch("foreign", address, options) as switch:
+    config = SwitchConfig(
+        name=testbed.switch.name,
+        address=testbed.switch_address,
+        credentials=testbed.switch_operator.folder,
+    )
+    options = SwitchOptions(
+        p4info=p4info, initial_election_id=20, channel_credentials=switch_credentials(config)
+    )
+    async with Switch("foreign", config.address, options) as switch:
         await switch.delete_all()

@@ -16,7 +16,7 @@ import pytest
 from switchfold.bmv2_topos import Testbed, leaf_spine, state
 from switchfold.bmv2_topos.config import child_environment
 from switchfold.bmv2_topos.errors import ProcessFailedError, TestbedBusyError
-from switchfold.bmv2_topos.network.port_counters import read_port_bytes
+from switchfold.bmv2_topos.network.port_counters import SwitchCalls, read_port_bytes
 from switchfold.bmv2_topos.processes.daemons import Mode, Target, Variant, program_files
 from switchfold.bmv2_topos.processes.processes import read_records
 from switchfold.bmv2_topos.topology.topology import single_switch
@@ -87,11 +87,12 @@ def test_testbed_sums_inside_its_switch(target: Target, mode: Mode, variant: Var
 
         def do_counters_agree() -> bool:
             # Retransmissions of a busy machine's workers may still be under way.
-            by_switch = read_port_bytes(
-                made.topology,
-                switch_addresses=made.switch_addresses,
+            calls = SwitchCalls(
+                addresses=made.switch_addresses,
                 p4info=program_files(variant)[1],
+                credentials=made.switch_operator,
             )
+            by_switch = read_port_bytes(made.topology, calls)
             return all(
                 program.from_host_bytes <= kernel.from_host_bytes
                 and program.to_host_bytes == kernel.to_host_bytes

@@ -12,6 +12,8 @@ import finsy as fy
 
 from switchfold.bmv2_topos import Testbed, Topology
 from switchfold.bmv2_topos.processes.daemons import program_files
+from switchfold.controller.config import SwitchConfig
+from switchfold.controller.switches.switch_call import switch_credentials
 
 DEADLINE_S = 60.0
 
@@ -81,8 +83,18 @@ async def _install(testbed: Testbed, names: tuple[str, ...]) -> None:
 def _client(testbed: Testbed, name: str) -> fy.Switch:
     switch = testbed.topology.switch_named(name)
     program, p4info = program_files(testbed.variant)
+    config = SwitchConfig(
+        name=name,
+        address=testbed.address_of(switch),
+        credentials=testbed.switch_operator.folder,
+    )
     return fy.Switch(
         name,
         testbed.address_of(switch),
-        fy.SwitchOptions(p4info=p4info, p4blob=program, device_id=switch.device_id),
+        fy.SwitchOptions(
+            p4info=p4info,
+            p4blob=program,
+            device_id=switch.device_id,
+            channel_credentials=switch_credentials(config),
+        ),
     )

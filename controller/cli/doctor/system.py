@@ -17,7 +17,7 @@ from ...api.operator_client import OperatorClient
 from ...config import SwitchConfig
 from ...errors import ControllerError, ControllerUnreachableError, SwitchError
 from ...switches.program import PROGRAM_NAME, describe
-from ...switches.switch_call import fetch_pipeline
+from ...switches.switch_call import fetch_pipeline, switch_credentials
 from .check import Check, fail, ok, warn
 from .symptoms import check_counts, check_spoofed
 
@@ -176,6 +176,8 @@ def _job_counts(client: OperatorClient, name: str) -> list[Check]:
 
 async def _capabilities(config: SwitchConfig) -> str:
     async with asyncio.timeout(_CONNECT_TIMEOUT_S):
-        async with P4Client(config.address, wait_for_ready=False) as client:
+        async with P4Client(
+            config.address, switch_credentials(config), wait_for_ready=False
+        ) as client:
             reply = await client.request(p4r.CapabilitiesRequest())
     return reply.p4runtime_api_version
