@@ -76,20 +76,19 @@ def _check_system(client: OperatorClient, switches: list[SwitchConfig]) -> list[
         checks.append(check_database(client))
     for config in switches:
         if config.name not in {switch.name for switch in known}:
-            checks += check_switch(_with_credentials(config, client))
+            checks += check_switch(config)
     for switch in known:
-        config = SwitchConfig(name=switch.name, address=switch.address, device_id=switch.device_id)
-        checks += check_switch(_with_credentials(config, client), switch.program)
+        config = SwitchConfig(
+            name=switch.name,
+            address=switch.address,
+            device_id=switch.device_id,
+            credentials=client.switch_credentials,
+        )
+        checks += check_switch(config, switch.program)
         checks += check_switch_state(client, switch)
     if known:
         checks += check_jobs(client, jobs, known)
     return checks
-
-
-def _with_credentials(config: SwitchConfig, client: OperatorClient) -> SwitchConfig:
-    """Return the configuration with the operator's certificate for this switch, if it has one."""
-    credentials = config.credentials or client.switch_credentials
-    return dataclasses.replace(config, credentials=credentials)
 
 
 def _print(checks: list[Check]) -> None:

@@ -15,11 +15,14 @@ import grpc
 from fake_p4runtime import FakeP4Runtime
 from fake_program import write_program
 from loopback import LOOPBACK
+from switchfold.bmv2_topos.processes.certificates import role_folder
 from switchfold.bmv2_topos.processes.tokens import worker_token
 from switchfold.controller.config import ControllerConfig, HostConfig, SwitchConfig
 from switchfold.controller.server import ControllerServer
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.control.session_api import session_pb2_grpc
+from switchfold.hostlib.credentials import Credentials, Role, role_name
+from switchfold.hostlib.credentials.grpc_channels import open_channel
 from switchfold.hostlib.credentials.tokens import token_metadata
 from switchfold.hostlib.slots.wire import WIRE_VERSION
 
@@ -112,7 +115,12 @@ class FakeWorker:
         }
         token = fields.pop("token", "") or _testbed_token(address)
         self.join_request = pb.JoinRequest(**(defaults | fields))
-        self._channel = grpc.aio.insecure_channel(address)
+        self._channel: Any = open_channel(
+            grpc.aio,
+            address,
+            credentials=testbed_credentials(address, Role.WORKER),
+            server=role_name(Role.CONTROLLER),
+        )
         stub: Any = session_pb2_grpc.SwitchfoldSessionStub(self._channel)
         self._call = stub.Join(metadata=token_metadata(token))
         self._heart: asyncio.Task[None] | None = None
@@ -265,6 +273,12 @@ def resume_of(join_reply: pb.JoinReply) -> pb.Resume:
         generation=join_reply.view.generation,
         secret=join_reply.resume_secret,
     )
+
+
+def testbed_credentials(address: str, role: Role) -> Credentials | None:
+    """Return the credentials of the testbed whose controller listens there, None for others."""
+    folder = role_folder(Path(address.removeprefix("unix:")).parent, role)
+    return Credentials(folder) if folder.is_dir() else None
 
 
 def _testbed_token(address: str) -> str:

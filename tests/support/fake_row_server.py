@@ -10,8 +10,11 @@ from typing import Any
 
 import grpc
 
+from controller_fixtures import testbed_credentials
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.control.session_api import session_pb2_grpc
+from switchfold.hostlib.credentials import Role, role_name
+from switchfold.hostlib.credentials.grpc_channels import open_channel
 from switchfold.hostlib.slots.wire import WIRE_VERSION
 
 
@@ -29,7 +32,12 @@ class FakeRowServer:
             "rows_wanted": 8,
         }
         self.request = pb.AttachRowServer(**(defaults | fields))
-        self._channel = grpc.aio.insecure_channel(address)
+        self._channel: Any = open_channel(
+            grpc.aio,
+            address,
+            credentials=testbed_credentials(address, Role.SERVER),
+            server=role_name(Role.CONTROLLER),
+        )
         stub: Any = session_pb2_grpc.SwitchfoldSessionStub(self._channel)
         self._call = stub.ServeRows()
         self._heart: asyncio.Task[None] | None = None
