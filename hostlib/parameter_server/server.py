@@ -133,6 +133,7 @@ class ParameterServer:
                 ingress_port=options.ingress_port,
                 switch_name=options.switch_name,
                 token=options.token,
+                job_token=options.job_token,
             )
             self._row_link = make_link(
                 options.controller,
