@@ -294,8 +294,10 @@ class Membership:
         """Return the token of a request; JobTokenError unless it may open this, or any, job."""
         token = JobToken.of(request)
         is_own = live is not None and live.token.is_same(token)
-        is_of_run = is_own and (live.token.run == token.run or not _has_run(request))
-        owner = self._database.job_of_token(token) if token.is_set and not is_of_run else None
+        is_row_server = isinstance(request, pb.AttachRowServer)  # for all runs with its token
+        if live is not None and is_own and (is_row_server or live.token.run == token.run):
+            return token
+        owner = self._database.job_of_token(token) if token.is_set else None
         if owner is not None:
             other = self._manager.live_job(owner.name)
             is_live = other is not None and other.job_number == owner.job_number
@@ -468,11 +470,6 @@ class Membership:
         for live in self._manager.live_on(views):
             reason = f"switch {switch} is out of reach"
             self._manager.change_request(live, reason, is_replan=True, avoid=(switch,))
-
-
-def _has_run(request: pb.JoinRequest | pb.AttachRowServer) -> bool:
-    """Whether a request is for one run alone; a row server is for all with its token."""
-    return isinstance(request, pb.JoinRequest)
 
 
 def _stopping() -> ControllerStoppingError:

@@ -80,8 +80,9 @@ class RowServers:
         lease = self._leases.get(key)
         if lease is not None and not lease.token.is_same(token):
             raise WorkerTakenError(
-                f"{_called(lease.server)} waits for job {request.job_name!r} with another job token, "
-                "or may still come back; give every server its own id, or attach again in a moment"
+                f"{_called(lease.server)} waits for job {request.job_name!r} with another job "
+                "token, or may still come back; give every server its own id, or attach again in a "
+                "moment"
             )
         if lease is not None and lease.is_attached and lease.server.identity != server.identity:
             raise WorkerTakenError(
