@@ -382,3 +382,24 @@ def test_jobs_of_the_release_before_have_no_token(tmp_path: Path):
     after.store_job_token(job.job_number, JobToken(b"d" * 32))
     assert after.job_of_token(JobToken(b"d" * 32)) is not None
     after.close()
+
+
+def test_row_server_comes_back_after_a_restart_of_the_controller_by_the_token(tmp_path: Path):
+    async def scenario() -> None:
+        async with fake_switch() as fake:
+            config = make_config(tmp_path, fake)
+            async with serving(config) as first:
+                rows = await FakeRowServer(first.address, job_token=TOKEN).attach()
+                await rows.view()
+                (worker,) = await join_all(first.address, 1, job_token=TOKEN)
+                generation = (await worker.join_reply()).view.generation
+                assert (await rows.place()).generation == generation
+                await close_all(rows)
+            async with serving(config) as second:
+                for wrong in WRONG:
+                    assert (await refused_server(second.address, 0, **wrong))[0] is DENIED
+                back = await FakeRowServer(second.address, job_token=TOKEN).attach()
+                assert (await back.place()).generation == generation
+                await close_all(worker, back)
+
+    run(scenario())
