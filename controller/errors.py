@@ -31,6 +31,7 @@ ControllerError
     ├── UnknownJobError           NOT_FOUND
     ├── TokenError                UNAUTHENTICATED
     ├── RoleError                 PERMISSION_DENIED
+    ├── JobTokenError             PERMISSION_DENIED: the job's token lacks, is another, or is spent
     ├── WorkerSilentError         ABORTED
     ├── NoSwitchError             UNAVAILABLE
     └── NoTreeError               RESOURCE_EXHAUSTED: no aggregation tree joins the workers
@@ -186,6 +187,12 @@ class TokenError(JobError):
 
 class RoleError(JobError):
     """The token or the secret is not for this."""
+
+    status = grpc.StatusCode.PERMISSION_DENIED
+
+
+class JobTokenError(JobError):
+    """A job's token is missing or wrong, or that of a job that has ended."""
 
     status = grpc.StatusCode.PERMISSION_DENIED
 

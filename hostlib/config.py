@@ -17,6 +17,7 @@ SWITCHFOLD_TUNNEL_SWITCH   "host:port" of the switch's end (tunnel)
 SWITCHFOLD_PEER_ADDRESS    where other workers reach this one by TCP; unset: SWITCHFOLD_ADDRESS
 SWITCHFOLD_TOKEN           secret of the controller, if it wants one
 SWITCHFOLD_CREDENTIALS     folder with this worker's certificate, key and authority; unset: no TLS
+SWITCHFOLD_JOB_TOKEN       secret of the job, the same on all its workers; a new job needs a new one
 SWITCHFOLD_WEIGHT          the job's share of slots against other jobs; unset: 1
 SWITCHFOLD_PATH            auto (default), switch or host
 SWITCHFOLD_SLOTS           exactly so many slots; unset: the job's share
@@ -206,9 +207,22 @@ def check_environment(variables: Mapping[str, str] | None = None) -> None:
     environment.require(*_JOB_NEEDS, *environment.transport_needs)
 
 
-def secret_from_environment() -> str:
-    """Return SWITCHFOLD_TOKEN, empty if it is not set."""
+def token_from_environment() -> str:
+    """Return SWITCHFOLD_TOKEN, the controller's token; empty if it is not set."""
     return _Variables(None).text("SWITCHFOLD_TOKEN", "")
+
+
+def job_token_from_environment() -> str:
+    """Return SWITCHFOLD_JOB_TOKEN, empty if it is not set."""
+    return _Variables(None).text("SWITCHFOLD_JOB_TOKEN", "")
+
+
+def secret_from_environment() -> str:
+    """Return what workers and parameter servers prove to each other by TCP, empty without a token.
+
+    It is SWITCHFOLD_JOB_TOKEN, else SWITCHFOLD_TOKEN.
+    """
+    return job_token_from_environment() or token_from_environment()
 
 
 def transport_from_environment(variables: Mapping[str, str] | None = None) -> Transport:
@@ -258,6 +272,7 @@ def complete_from_environment(
         "peer_address": environment.text("SWITCHFOLD_PEER_ADDRESS", "") or None,
         "token": environment.text("SWITCHFOLD_TOKEN", ""),
         "credentials": environment.text("SWITCHFOLD_CREDENTIALS", "") or None,
+        "job_token": environment.text("SWITCHFOLD_JOB_TOKEN", ""),
     }
     defaults = SessionOptions()
     return replace(

@@ -108,6 +108,12 @@ class SessionOptions:
     credentials: str | None = None
     """Folder with this worker's certificate, key and authority (see docs/certificates.md); None: no
     TLS."""
+    job_token: str = field(default="", repr=False)
+    """Secret of the job: the first worker's is the job's, and whoever joins later must have it. The
+    workers also prove it, instead of `token`, to each other by TCP. "": the job is open to all."""
+    job_run: str = ""
+    """Tells jobs apart that have the same `job_token` one after the other; the same on all workers.
+    Without it, a token opens one job, and never another one."""
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -133,6 +139,11 @@ class SessionOptions:
             raise ConfigurationError(
                 f"nonfinite is {self.nonfinite!r}; choose 'raise' or 'propagate'"
             )
+
+    @property
+    def peer_secret(self) -> str:
+        """What the workers prove to each other: the job's token, or else the controller's."""
+        return self.job_token or self.token
 
     @property
     def asked_lease_s(self) -> float:

@@ -136,7 +136,7 @@ class Session:
             options = with_moved(options, moved, "Session.join")
             if not options.is_joining:
                 check_worker(worker_id, num_workers)
-            peers = _open_peers(transport, options.peer_address, options.token)
+            peers = _open_peers(transport, options.peer_address, options.peer_secret)
             if peers is not None:
                 undo.callback(peers.close)
             request = JoinRequest(

@@ -176,6 +176,7 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
             window=options.window,
             timeout_s=options.timeout,
             token=os.environ.get("SWITCHFOLD_TOKEN", ""),
+            job_token=os.environ.get("SWITCHFOLD_JOB_TOKEN", ""),
             ingress_port=int(os.environ["SWITCHFOLD_INGRESS_PORT"]),
             slots_wanted=options.slots,
         ),

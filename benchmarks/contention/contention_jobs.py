@@ -17,6 +17,7 @@ from benchmarks.support.processor import busy_share
 from switchfold.bmv2_topos import Testbed
 from switchfold.bmv2_topos.errors import TestbedError
 from switchfold.bmv2_topos.processes.processes import ManagedProcess, log_tail
+from switchfold.bmv2_topos.processes.tokens import job_environment
 from switchfold.controller.api.operator_client import OperatorClient
 
 WORKER = Path(__file__).with_name("contention_worker.py")
@@ -143,6 +144,7 @@ class RunningJobs:
 
     def _start(self, name: str, slots: int, *, is_idle: bool) -> None:
         directory = self._testbed.run_directory
+        common = {"OMP_NUM_THREADS": "1", **job_environment()}
         job = _Job(name, directory / f"{name}-{self._series}.stop")
         for worker_id in range(self._num_workers):
             number = self._first_host + len(self._jobs) * self._num_workers + worker_id
@@ -164,7 +166,7 @@ class RunningJobs:
                         **endpoint.environment(name),
                         "SWITCHFOLD_WORKER_ID": str(worker_id),
                         "SWITCHFOLD_NUM_WORKERS": str(self._num_workers),
-                        "OMP_NUM_THREADS": "1",
+                        **common,
                     },
                 )
             )

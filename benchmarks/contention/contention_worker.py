@@ -91,6 +91,7 @@ def main() -> None:
         options=SessionOptions(
             timeout_s=60.0,
             token=os.environ.get("SWITCHFOLD_TOKEN", ""),
+            job_token=os.environ.get("SWITCHFOLD_JOB_TOKEN", ""),
             ingress_port=int(os.environ["SWITCHFOLD_INGRESS_PORT"]),
             slots_wanted=options.slots,
         ),

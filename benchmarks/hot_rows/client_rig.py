@@ -17,6 +17,7 @@ from finsy.proto import p4r, p4r_grpc
 
 from switchfold.bmv2_topos import Testbed, single_switch
 from switchfold.bmv2_topos.processes.processes import ManagedProcess
+from switchfold.bmv2_topos.processes.tokens import job_environment
 from switchfold.bmv2_topos.processes.worker_runs import run_workers
 from switchfold.controller.cli.hot.plan import Offload, TablePlan, TableWorkload
 from switchfold.controller.cli.hot.server import port_of
@@ -63,6 +64,7 @@ class ClientRig:
 
     def __init__(self, plan: TablePlan, *, variant: str = "narrow") -> None:
         self._plan = plan
+        self._environment = {**THREADS, **job_environment()}
         size = plan.num_workers + plan.num_servers
         self.testbed = Testbed(single_switch(size), mode="veth", variant=variant)
 
@@ -99,7 +101,7 @@ class ClientRig:
                 f"{module.rpartition('.')[2]}{shard}",
                 [sys.executable, "-m", module, *map(str, words), "{ready_fd}"],
                 node=endpoint.host,
-                environment={**endpoint.environment(JOB), **THREADS},
+                environment={**endpoint.environment(JOB), **self._environment},
                 ready_timeout_s=READY_S,
             )
         )
@@ -145,7 +147,7 @@ class ClientRig:
             ],
             job=JOB,
             timeout_s=TIMEOUT_S,
-            environment=THREADS,
+            environment=self._environment,
         )
         for result in results:
             if result.exit_status:

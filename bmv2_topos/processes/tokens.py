@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens of a testbed's controller, in files that only the testbed's owner can read."""
+"""Tokens of a testbed: its controller's, in files that only their owner can read, and of jobs."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ def draw_tokens(run_directory: Path) -> None:
         descriptor = os.open(run_directory / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_hex(_TOKEN_BYTES) + "\n")
+
+
+def job_environment() -> dict[str, str]:
+    """Return the variable with a new token, for the workers and parameter servers of one job."""
+    return {"SWITCHFOLD_JOB_TOKEN": secrets.token_hex(_TOKEN_BYTES)}
 
 
 def worker_token(run_directory: Path) -> str:

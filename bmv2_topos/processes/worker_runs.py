@@ -12,6 +12,7 @@ from pathlib import Path
 from ..errors import ProcessTimeoutError
 from ..topology.topology import Host, Switch, Topology
 from .processes import ManagedProcess, log_tail
+from .tokens import job_environment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,14 +119,16 @@ def run_workers(
 ) -> list[WorkerResult]:
     """Start one process per endpoint and wait for all; results in the order of worker ids.
 
+    They get a new job token, unless `environment` has one for them and their parameter servers.
     Raises ProcessTimeoutError, after stopping all, when any still runs after `timeout_s`.
     """
     started: list[tuple[WorkerEndpoint, ManagedProcess]] = []
     deadline = time.monotonic() + timeout_s
+    common = {**job_environment(), **environment}
     try:
         for endpoint in endpoints:
             words = command(endpoint) if callable(command) else command
-            variables = {**endpoint.environment(job), **environment}
+            variables = {**endpoint.environment(job), **common}
             name = f"{job}-{endpoint.host.name}"
             started.append((endpoint, start(endpoint, name, words, variables)))
         return [_collect(endpoint, process, deadline) for endpoint, process in started]

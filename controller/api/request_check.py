@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
+from ...hostlib.control.credentials import token_problem
 from ...hostlib.options import LONGEST_LEASE_S
 from ..errors import InvalidJobError
 from .printable import quoted
@@ -25,6 +26,8 @@ MAX_TEXT: Final = 255
 MAX_BYTES: Final = 64
 MAX_ITEMS: Final = 0xFFFF
 _MAX_POSITION: Final = 1 << 53
+SECRET_TEXTS: Final = frozenset(("JoinRequest.job_token", "AttachRowServer.job_token"))
+"""Texts that no error shows."""
 
 RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "JoinRequest.worker_id": (0, 0xFFFF),
@@ -88,6 +91,9 @@ def check_request(message: Message) -> None:
 def _check_value(name: str, field: FieldDescriptor, value: Any) -> None:
     if field.type == FieldDescriptor.TYPE_MESSAGE:
         check_request(value)
+    elif name in SECRET_TEXTS:
+        if problem := token_problem(value):
+            raise InvalidJobError(f"{name} {problem}")
     elif field.type == FieldDescriptor.TYPE_STRING:
         if len(value) > MAX_TEXT or not value.isprintable():
             raise InvalidJobError(

@@ -31,7 +31,7 @@ from ..jobs.job import (
     WorkerId,
     WorkerState,
 )
-from ..jobs.job_request import JobRequest
+from ..jobs.job_request import NO_TOKEN, JobRequest, JobToken
 from ..tables.outcome import Count
 from .store import Statements, Store
 from .view_record import dump_view, load_view
@@ -51,9 +51,10 @@ KEPT_BARRIERS: Final = 1024
 class Database:
     """The controller's persistent state.
 
-    Promises (numbers, jobs, views, secrets) are in the file when their methods return; otherwise
-    DatabaseError is raised, and nothing has changed. Records of what has happened (ends, losses,
-    counters, barriers) are never refused: while the file cannot be written, they stay in memory.
+    Promises (numbers, jobs, views, secrets, tokens) are in the file when their methods return;
+    otherwise DatabaseError is raised, and nothing has changed. Records of what has happened (ends,
+    losses, counters, barriers) are never refused: while the file cannot be written, they stay in
+    memory.
     """
 
     def __init__(self, path: Path) -> None:
@@ -174,6 +175,28 @@ class Database:
             "SELECT worker_id, digest FROM resume_digests WHERE job_number = ?", (job_number,)
         )
         return {int(row["worker_id"]): bytes(row["digest"]) for row in rows}
+
+    def store_job_token(self, job_number: JobNumber, token: JobToken) -> None:
+        """Store what is kept of the job's token; it stays as long as the job is known."""
+        with self._store.change() as connection:
+            connection.execute(
+                "INSERT INTO job_tokens VALUES (?, ?, ?)", (job_number, token.digest, token.run)
+            )
+
+    def job_token(self, job_number: JobNumber) -> JobToken:
+        """Return what is kept of the job's token."""
+        rows = self._store.select(
+            "SELECT digest, run FROM job_tokens WHERE job_number = ?", (job_number,)
+        )
+        return JobToken(bytes(rows[0]["digest"]), rows[0]["run"]) if rows else NO_TOKEN
+
+    def job_of_token(self, token: JobToken) -> Job | None:
+        """Return the job, live or ended, that a token has opened; None if it has opened none."""
+        rows = self._store.select(
+            "SELECT job_number FROM job_tokens WHERE digest = ? AND run = ?",
+            (token.digest, token.run),
+        )
+        return self.job(rows[0]["job_number"]) if rows else None
 
     def end_job(self, job_number: JobNumber, reason: str) -> Job:
         """End the job and free the slots of its views."""
@@ -364,7 +387,7 @@ def _forget_old_jobs(connection: Statements) -> None:
         "LIMIT -1 OFFSET ?",
         (KEPT_JOBS,),
     ).fetchall()
-    for table in ("counts", "layouts", "released_barriers", "resume_digests", "jobs"):
+    for table in ("counts", "layouts", "released_barriers", "resume_digests", "job_tokens", "jobs"):
         connection.executemany(
             f"DELETE FROM {table} WHERE job_number = ?",  # noqa: S608
             [(row["job_number"],) for row in old],

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 _TABLES: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE switches (
@@ -34,6 +34,12 @@ CREATE TABLE resume_digests (
   job_number INTEGER NOT NULL REFERENCES jobs, worker_id INTEGER NOT NULL, digest BLOB NOT NULL,
   PRIMARY KEY (job_number, worker_id));
 """
+_ADDED_BY_4: Final = """
+CREATE TABLE job_tokens (
+  job_number INTEGER PRIMARY KEY REFERENCES jobs, digest BLOB NOT NULL, run TEXT NOT NULL);
+CREATE UNIQUE INDEX jobs_of_tokens ON job_tokens (digest, run);
+"""
+"""A job's token stays as long as the job, so that it opens no other one."""
 _FROM_1: Final = """
 ALTER TABLE jobs RENAME TO old_jobs;
 ALTER TABLE final_counts RENAME TO old_counts;
@@ -64,16 +70,18 @@ def prepare(connection: sqlite3.Connection) -> int:
     """
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version == 0:
-        _execute(connection, _TABLES + _ADDED_BY_3)
+        _execute(connection, _TABLES + _ADDED_BY_3 + _ADDED_BY_4)
         connection.execute(
             "INSERT INTO meta VALUES ('generation', 0), ('tree_id', 0), ('job_number', 0)"
         )
     elif version == 1:
         _execute(connection, _FROM_1)
         _execute(connection, _TABLES.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
-        _execute(connection, _COPY_FROM_1 + _ADDED_BY_3)
+        _execute(connection, _COPY_FROM_1 + _ADDED_BY_3 + _ADDED_BY_4)
     elif version == 2:
-        _execute(connection, _ADDED_BY_3)
+        _execute(connection, _ADDED_BY_3 + _ADDED_BY_4)
+    elif version == 3:
+        _execute(connection, _ADDED_BY_4)
     else:
         return version
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

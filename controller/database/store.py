@@ -174,7 +174,7 @@ class Store:
     def _prepare(self) -> None:
         with _transaction(self._file):
             version = prepare(self._file)
-        if version not in (0, 1, 2, SCHEMA_VERSION):
+        if version > SCHEMA_VERSION:
             raise DatabaseError(
                 f"database {self._path} has schema version {version}, this controller knows "
                 f"{SCHEMA_VERSION}; use the controller that made it, or another --database"

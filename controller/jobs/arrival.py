@@ -49,6 +49,7 @@ def requested_job(join_request: pb.JoinRequest) -> JobRequest:
 
 def check_waiting(live: LiveJob, request: JobRequest, join_request: pb.JoinRequest) -> None:
     """Raise unless the worker may enter a job that waits for its workers."""
+    _check_run(live, join_request)
     lease = live.leases.get(join_request.worker_id)
     if lease is not None:
         raise InvalidJobError(
@@ -65,6 +66,7 @@ def check_waiting(live: LiveJob, request: JobRequest, join_request: pb.JoinReque
 
 def check_joining(live: LiveJob, join_request: pb.JoinRequest) -> None:
     """Raise unless the worker may join a running job."""
+    _check_run(live, join_request)
     lease = live.leases.get(join_request.worker_id)
     if lease is not None and lease.is_attached:
         raise WorkerTakenError(
@@ -73,6 +75,15 @@ def check_joining(live: LiveJob, join_request: pb.JoinRequest) -> None:
         )
     if join_request.worker_id > 0xFFFF:
         raise InvalidJobError(f"worker id {join_request.worker_id} is not in 0..65535")
+
+
+def _check_run(live: LiveJob, join_request: pb.JoinRequest) -> None:
+    """Raise WorkerTakenError for a worker that knows the job's token, and is of another run."""
+    if live.token.is_set and live.token.run != join_request.job_run:
+        raise WorkerTakenError(
+            f"job {live.name!r} is of another run (job_run) than worker {join_request.worker_id}; "
+            "join again when it has ended, or end it with 'switchfold job stop'"
+        )
 
 
 def running_refusal(live: LiveJob, join_request: pb.JoinRequest) -> WorkerTakenError:

@@ -185,7 +185,7 @@ class JobManager:
             # A stream that ends with a status may be taken up again: members hear it in words.
             lease.send(_ended(reason) if lease.has_view or error is None else error)
             lease.close()
-        self._row_servers.job_ended(live.name, reason)
+        self._row_servers.job_ended(live.name, reason, live.token)
         _LOGGER.info("job %s ended: %s", live.name, reason)
         changes = self._changes.pop(live, None)
         self.spawn(self._tear_down(live, reason, changes[1] if changes else None))

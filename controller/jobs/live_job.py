@@ -13,6 +13,7 @@ from ..errors import ControllerError
 from ..views.view_change import Change
 from .barriers import Barriers
 from .job import Generation, Job, JobNumber, View, Worker, WorkerId
+from .job_request import NO_TOKEN, JobToken
 from .retreat import Retreat
 from .stalls import Stalls
 from .worker_lease import WorkerLease
@@ -22,11 +23,17 @@ class LiveJob:
     """What the controller keeps of a job while it lives."""
 
     def __init__(
-        self, job: Job, join_timeout_s: float = 0.0, released: Mapping[str, int] | None = None
+        self,
+        job: Job,
+        join_timeout_s: float = 0.0,
+        released: Mapping[str, int] | None = None,
+        token: JobToken = NO_TOKEN,
     ) -> None:
-        """`released`: the last released use of each barrier."""
+        """`released`: the last released use of each barrier. `token`: its first worker's."""
         self.job: Final = job
         """As it was created or restored: what its first worker asked for. Its views may be old."""
+        self.token: Final = token
+        """Who is in the job has proved it."""
         self.join_timeout_s: Final = join_timeout_s
         self.leases: Final[dict[WorkerId, WorkerLease]] = {}
         """Workers that have arrived and neither left nor were lost."""
@@ -47,9 +54,9 @@ class LiveJob:
         self._leave_floor: int | None = None  # least position of those who left
 
     @classmethod
-    def restored(cls, job: Job, released: Mapping[str, int]) -> LiveJob:
+    def restored(cls, job: Job, released: Mapping[str, int], token: JobToken) -> LiveJob:
         """Return a job that ran when an earlier controller stopped; its leases are missing."""
-        live = cls(job, released=released)
+        live = cls(job, released=released, token=token)
         live._has_started = True
         live._view = job.view
         live._leaving = [view for view in job.live_views if view is not job.view]

@@ -41,6 +41,7 @@ from .attachment import attached_switch, attached_worker
 from .diagnosis import Diagnosis
 from .job import Job, JobNumber, View, Worker
 from .job_manager import JobManager
+from .job_request import JobToken, spent_token, wrong_token
 from .live_job import LiveJob
 from .restoration import reason_to_end, restored_job
 from .worker_lease import Outbox, WorkerLease
@@ -88,15 +89,16 @@ class Membership:
                 self._database.end_job(job.job_number, reason)
                 continue
             barriers = self._database.released_barriers(job.job_number)
+            token = self._database.job_token(job.job_number)
             live, change_request = restored_job(
-                job, barriers, digests, self._lease_expired, self._config.lease_s
+                job, barriers, digests, self._lease_expired, self._config.lease_s, token=token
             )
             for lease in live.leases.values():
                 lease.renew(self._config.resume_grace_s)
             self._manager.add(live)
             self._manager.run(live)
             if live.view is not None:
-                self._row_servers.expect(job.name, live.view)
+                self._row_servers.expect(job.name, live.view, token)
             if change_request.reasons:
                 self._manager.change_request(
                     live, change_request.reason, is_abort=change_request.is_abort
@@ -118,23 +120,29 @@ class Membership:
         if not is_resume:
             await self._turn_to_join()
         self.check_open()
+        live = self._manager.live_job(join_request.job_name)
+        who = f"worker {join_request.worker_id} at {join_request.address}"
         if is_resume:
-            return self._resume(join_request)
+            return self._resume(live, join_request, who)
+        # Before all else: a stranger learns nothing of the job, and ends none that is deserted.
+        self._proved(join_request, live, who)
         switch = attached_switch(join_request, self._config.switches)
         worker = attached_worker(join_request, switch)
         check_place(worker, self._config)
         check_compatible(join_request, self._links[switch.name])
-        live = self._manager.live_job(join_request.job_name)
         if live is not None and live.has_started:
             if join_request.is_joining or not await self._is_deserted(live):
                 return self._join(live, join_request, worker)
             self._manager.end(live, f"worker {worker.worker_id} was started again")
-        return self._wait(join_request, worker)
+        return self._wait(join_request, worker, who)
 
     def attach_row_server(self, request: pb.AttachRowServer) -> tuple[RowLease, RowOutbox]:
         """Take in a row server; JobError if it is refused."""
         self.check_open()
-        lease, outbox = self._row_servers.attach(request)
+        live = self._manager.live_job(request.job_name)
+        who = f"row server {request.server_id} at {request.address}"
+        token = self._proved(request, live, who)
+        lease, outbox = self._row_servers.attach(request, token)
         self._manager.greet(lease)
         return lease, outbox
 
@@ -280,8 +288,27 @@ class Membership:
             live.release_timers()
             live.send(_stopping())
 
-    def _resume(self, join_request: pb.JoinRequest) -> tuple[LiveJob, WorkerLease, Outbox]:
-        live = self._manager.live_job(join_request.job_name)
+    def _proved(
+        self, request: pb.JoinRequest | pb.AttachRowServer, live: LiveJob | None, who: str
+    ) -> JobToken:
+        """Return the token of a request; JobTokenError unless it may open this, or any, job."""
+        token = JobToken.of(request)
+        is_own = live is not None and live.token.is_same(token)
+        is_row_server = isinstance(request, pb.AttachRowServer)  # for all runs with its token
+        if live is not None and is_own and (is_row_server or live.token.run == token.run):
+            return token
+        owner = self._database.job_of_token(token) if token.is_set else None
+        if owner is not None:
+            other = self._manager.live_job(owner.name)
+            is_live = other is not None and other.job_number == owner.job_number
+            raise spent_token(request.job_name, who, owner.name, is_live=is_live)
+        if live is not None and not is_own:
+            raise wrong_token(request.job_name, who, token, live.token)
+        return token
+
+    def _resume(
+        self, live: LiveJob | None, join_request: pb.JoinRequest, who: str
+    ) -> tuple[LiveJob, WorkerLease, Outbox]:
         resume = join_request.resume
         lease = live.leases.get(join_request.worker_id) if live is not None else None
         if live is None or live.job_number != resume.job_number:
@@ -289,6 +316,7 @@ class Membership:
                 f"job {join_request.job_name!r} with generation {resume.generation} is not running "
                 "here any more; start the job again"
             )
+        self._proved(join_request, live, who)
         place = (join_request.address, join_request.udp_port)
         if lease is None or (lease.worker.address, lease.worker.udp_port) != place:
             raise UnknownJobError(
@@ -341,24 +369,30 @@ class Membership:
         return live, lease, outbox
 
     def _wait(
-        self, join_request: pb.JoinRequest, worker: Worker
+        self, join_request: pb.JoinRequest, worker: Worker, who: str
     ) -> tuple[LiveJob, WorkerLease, Outbox]:
         """Let a worker wait for the others of its job; the first one makes the job."""
         request = requested_job(join_request)
         live = self._manager.live_job(request.name)
+        token = self._proved(join_request, live, who)  # it may be another job than before
         if live is None:
             self._check_waiting_jobs()
             job = self._database.create_job(request)
             try:
                 # Nothing is leased for a job that waits; one without any prospect is refused here.
                 self._views.check(job, [worker])
+                if token.is_set:
+                    self._database.store_job_token(job.job_number, token)
             except ControllerError as exc:
                 self._database.end_job(job.job_number, str(exc))
                 raise
-            live = LiveJob(job, join_timeout_s(join_request, self._config))
+            live = LiveJob(job, join_timeout_s(join_request, self._config), token=token)
             live.wait_for_workers(self._manager.join_timed_out)
             self._manager.add(live)
+            self._row_servers.admit(job.name, token)
             _LOGGER.info("job %s waits for its workers: %s", job.name, request)
+            if not token.is_set:
+                _LOGGER.info("job %s has no job token: it is open to all workers", job.name)
         else:
             check_waiting(live, request, join_request)
             check_peers(worker, live.workers)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from ..views.view_change import ChangeRequest
 from .job import Job, JobState, ViewState, WorkerId, WorkerState
+from .job_request import JobToken
 from .live_job import LiveJob
 from .worker_lease import WorkerLease
 
@@ -34,6 +35,8 @@ def restored_job(
     digests: Mapping[WorkerId, bytes],
     on_expired: Callable[[LiveJob, WorkerLease], None],
     lease_s: float,
+    *,
+    token: JobToken,
 ) -> tuple[LiveJob, ChangeRequest]:
     """Return the live job, all its workers expected, and why it needs another view, if it does.
 
@@ -41,7 +44,7 @@ def restored_job(
     them again.
     """
     installed = [x for x in job.live_views if x.state is ViewState.INSTALLED]
-    live = LiveJob.restored(job, barriers)
+    live = LiveJob.restored(job, barriers, token)
     change_request = ChangeRequest()
     for worker in job.workers:
         if worker.state is WorkerState.JOINED:

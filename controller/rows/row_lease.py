@@ -12,6 +12,7 @@ from typing import Final
 from ...hostlib.control.session_api import session_pb2 as pb
 from ..errors import ControllerError, WorkerTakenError
 from ..jobs.job import Generation, RowServer, ServerId, View
+from ..jobs.job_request import NO_TOKEN, JobToken
 from ..jobs.punctual_timer import PunctualTimer
 
 RowOutbox = asyncio.Queue[pb.RowControllerMessage | ControllerError | None]
@@ -32,11 +33,17 @@ class RowLease:
     """Outlives a broken stream for ROW_LEASE_S."""
 
     def __init__(
-        self, job_name: str, server: RowServer, on_expired: Callable[[RowLease], None]
+        self,
+        job_name: str,
+        server: RowServer,
+        on_expired: Callable[[RowLease], None],
+        token: JobToken = NO_TOKEN,
     ) -> None:
         self.job_name: Final = job_name
         self.server: Final = server
         """As it attached, without rows."""
+        self.token: Final = token
+        """Of the job that it is for."""
         self.view: View | None = None
         """What it was told of last."""
         self.wanted: RowSetName | None = None
@@ -81,11 +88,12 @@ class RowLease:
         self.renew()
         return self._outbox
 
-    def end(self) -> None:
-        """Stop counting the lease; a stream gets an error."""
+    def end(self, error: ControllerError | None = None) -> None:
+        """Stop counting the lease; a stream gets an error, by default that another has come."""
         self.release()
         self.send(
-            WorkerTakenError(
+            error
+            or WorkerTakenError(
                 f"row server {self.server_id} of job {self.job_name!r} is attached on another "
                 "stream, which carries its messages from now on; let one process alone be this "
                 "server"

@@ -21,6 +21,7 @@ from ..errors import (
 )
 from ..jobs.attachment import attached_row_server, attached_switch
 from ..jobs.job import RowServer, ServerId, View
+from ..jobs.job_request import NO_TOKEN, JobToken, spent_token, wrong_token
 from ..jobs.worker_place import check_row_server
 from ..switches.switch_session import SwitchSession
 from ..views.join_reply import check_wire
@@ -59,8 +60,13 @@ class RowServers:
             return "lost"
         return "attached" if lease.is_attached else "detached"
 
-    def attach(self, request: pb.AttachRowServer) -> tuple[RowLease, RowOutbox]:
-        """Take in a server, or a new stream of one that is known; JobError if it is refused."""
+    def attach(
+        self, request: pb.AttachRowServer, token: JobToken = NO_TOKEN
+    ) -> tuple[RowLease, RowOutbox]:
+        """Take in a server, or a new stream of one that is known; JobError if it is refused.
+
+        `token`: the request's, which is the job's if the job lives.
+        """
         switch = attached_switch(request, self._config.switches)
         server = attached_row_server(request, switch)
         check_row_server(server, self._config)
@@ -72,6 +78,12 @@ class RowServers:
             )
         key = request.job_name, server.server_id
         lease = self._leases.get(key)
+        if lease is not None and not lease.token.is_same(token):
+            raise WorkerTakenError(
+                f"{_called(lease.server)} waits for job {request.job_name!r} with another job "
+                "token, or may still come back; give every server its own id, or attach again in a "
+                "moment"
+            )
         if lease is not None and lease.is_attached and lease.server.identity != server.identity:
             raise WorkerTakenError(
                 f"row server {server.server_id} of job {request.job_name!r} is attached from "
@@ -79,19 +91,19 @@ class RowServers:
                 "every server its own id"
             )
         if lease is None or lease.server != server:
-            old, lease = lease, RowLease(request.job_name, server, self._expired)
+            old, lease = lease, RowLease(request.job_name, server, self._expired, token)
             if old is not None:
                 old.end()
                 self._give_up(old)
             self._leases[key] = lease
         return lease, lease.attach()
 
-    def expect(self, job_name: str, view: View) -> None:
+    def expect(self, job_name: str, view: View, token: JobToken = NO_TOKEN) -> None:
         """Keep the rows of servers that an earlier controller knew until they are back."""
         for server in view.row_servers:
             if server.switch not in self._links:
                 continue  # it is not configured any more
-            lease = RowLease(job_name, server.without_rows, self._expired)
+            lease = RowLease(job_name, server.without_rows, self._expired, token)
             lease.view = view
             self._leases[job_name, server.server_id] = lease
             if server.num_rows:
@@ -119,12 +131,25 @@ class RowServers:
         lease.view = view
         lease.send(row_view(lease.server, view, self._links))
 
-    def job_ended(self, job_name: str, reason: str) -> None:
-        """Tell the servers of a job that it is over; they stay, for the next job of its name."""
+    def admit(self, job_name: str, token: JobToken) -> None:
+        """Send the servers away that wait for a job of this name and have not its token."""
+        for lease in self._of(job_name):
+            if not lease.token.is_same(token):
+                who = _called(lease.server)
+                self._send_away(lease, wrong_token(job_name, who, lease.token, token))
+
+    def job_ended(self, job_name: str, reason: str, token: JobToken = NO_TOKEN) -> None:
+        """Tell the servers of a job that it is over; they stay, for the next job of its name.
+
+        Those of a job whose token opens no other one do not stay.
+        """
         for lease in self._of(job_name):
             self._forget_rows(lease)
             lease.view = None
             lease.send(pb.RowControllerMessage(job_ended=pb.JobEnded(reason=reason)))
+            if token.is_set and not token.run:
+                who = _called(lease.server)
+                self._send_away(lease, spent_token(job_name, who, job_name, is_live=False))
 
     def set_rows(self, lease: RowLease, message: pb.SetRows) -> None:
         """Have these rows of a server on all switches of its tree, and tell it when they are."""
@@ -169,6 +194,12 @@ class RowServers:
 
     def _of(self, job_name: str) -> Iterable[RowLease]:
         return [lease for lease in self._leases.values() if lease.job_name == job_name]
+
+    def _send_away(self, lease: RowLease, error: ControllerError) -> None:
+        """Forget a server that has no rows."""
+        _LOGGER.info("row server is sent away: %s", error)
+        lease.end(error)
+        del self._leases[lease.job_name, lease.server_id]
 
     def _expired(self, lease: RowLease) -> None:
         """Give up the rows of a server that is gone; the job's next view is without it."""
@@ -234,6 +265,10 @@ class RowServers:
             del self._tasks[lease]
         if not task.cancelled() and (error := task.exception()) is not None:
             _LOGGER.error("job %s: rows are not written", lease.job_name, exc_info=error)
+
+
+def _called(server: RowServer) -> str:
+    return f"row server {server.server_id} at {server.address}"
 
 
 def _installed(wanted: RowSetName) -> pb.RowControllerMessage:

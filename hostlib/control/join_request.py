@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..errors import ConfigurationError
 from ..options import SessionOptions
 from ..slots.wire import WIRE_VERSION
+from .credentials import token_problem
 from .session_api import session_pb2 as api
 from .view import UNKNOWN_MAC, Endpoint, JobView
 
@@ -23,6 +25,11 @@ class JoinRequest:
     peers: tuple[str, int] = ("", 0)
     """Where other workers reach this worker's peer server: host and TCP port; 0: it has none."""
     options: SessionOptions
+
+    def __post_init__(self) -> None:
+        """Raise ConfigurationError for a job token that cannot be sent."""
+        if problem := token_problem(self.options.job_token):
+            raise ConfigurationError(f"job {self.job!r}: the job token {problem}")
 
     def join_request(
         self, resume: JobView | None, proposed: int = 0, secret: bytes = b""
@@ -53,6 +60,8 @@ class JoinRequest:
             min_workers=options.min_workers,
             is_joining=options.is_joining,
             lease_s=options.asked_lease_s,
+            job_token=options.job_token,
+            job_run=options.job_run,
         )
         if options.straggler.allow_partial:
             join_request.straggler.quorum = options.straggler.quorum or 0

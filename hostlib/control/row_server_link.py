@@ -12,7 +12,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -66,10 +66,12 @@ class RowServerRequest:
     """Switch port, by number or by name (s1-eth1); 0: the configured one of this address."""
     switch_name: str = ""
     """Empty: the only switch, or that of the configured host."""
-    token: str = ""
+    token: str = field(default="", repr=False)
     """The controller's token."""
     credentials: str | None = None
     """Folder with this server's certificate, key and authority; None: no TLS."""
+    job_token: str = field(default="", repr=False)
+    """The job's token, if its workers have one."""
 
 
 @dataclass(frozen=True, kw_only=True)

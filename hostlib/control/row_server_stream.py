@@ -33,6 +33,8 @@ _grpc = load_grpc()
 def check_row_request(request: RowServerRequest) -> None:
     """Raise ConfigurationError when a request cannot be sent."""
     where = f"row server {request.server_id} of job {request.job!r}"
+    if problem := token_problem(request.job_token):
+        raise ConfigurationError(f"{where}: the job token {problem}")
     try:
         _attach_message(request)
     except ValueError as error:
@@ -156,6 +158,7 @@ def _attach_message(request: RowServerRequest) -> api.RowServerMessage:
         udp_port=local.udp_port,
         switch_name=request.switch_name,
         rows_wanted=request.rows_wanted,
+        job_token=request.job_token,
     )
     if isinstance(request.ingress_port, str):
         attach.ingress_port_name = request.ingress_port

@@ -14,7 +14,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Never
 
-from ..config import secret_from_environment
+from ..config import (
+    job_token_from_environment,
+    secret_from_environment,
+    token_from_environment,
+)
 from ..errors import ConfigurationError, HostlibError
 from .hot_server.options import HotRowOptions
 from .options import ServerOptions, StragglerDrop
@@ -25,9 +29,9 @@ PROGRAM = "python -m switchfold.hostlib.parameter_server"
 _SIGNALS = frozenset((signal.SIGINT, signal.SIGTERM))
 _DESCRIPTION = """\
 Run one shard of a parameter server. It prints "listening on ADDRESS:PORT" when workers may connect,
-and runs until SIGINT or SIGTERM. The secret is read from the variable SWITCHFOLD_TOKEN. With
---controller, the same variable is the controller's token, and tables that ask for hot keys have
-them in the job's switches.
+and runs until SIGINT or SIGTERM. The secret that workers must prove is that of the variable
+SWITCHFOLD_JOB_TOKEN, else of SWITCHFOLD_TOKEN. With --controller, SWITCHFOLD_TOKEN is the
+controller's token, and tables that ask for hot keys have them in the job's switches.
 """
 _HOT_OPTIONS: dict[str, tuple[str, type, str, str]] = {
     "--hot-address": ("address", str, "ADDRESS", "this host's address for switches (--address)"),
@@ -98,12 +102,17 @@ def _parser(program: str) -> argparse.ArgumentParser:
     hot = parser.add_argument_group("hot rows in switches")
     hot.add_argument("--controller", metavar="HOST:PORT", help="attach to a job of this controller")
     hot.add_argument("--hot-job", metavar="NAME", help="name of the job at the controller")
+    hot.add_argument(
+        "--hot-job-token",
+        metavar="TOKEN",
+        help="the job's token (SWITCHFOLD_JOB_TOKEN, which other users cannot see)",
+    )
     for option, (_, kind, metavar, text) in _HOT_OPTIONS.items():
         hot.add_argument(option, type=kind, metavar=metavar, help=text)
     return parser
 
 
-def _hot_options(options: argparse.Namespace, token: str) -> HotRowOptions | None:
+def _hot_options(options: argparse.Namespace) -> HotRowOptions | None:
     """Return the options of hot rows, None without them. Raises ConfigurationError."""
     given = {
         name: getattr(options, option.removeprefix("--").replace("-", "_"))
@@ -111,13 +120,18 @@ def _hot_options(options: argparse.Namespace, token: str) -> HotRowOptions | Non
     }
     given = {name: value for name, value in given.items() if value is not None}
     if options.controller is None:
-        if given or options.hot_job is not None:
+        if given or options.hot_job is not None or options.hot_job_token is not None:
             raise ConfigurationError("options of hot rows without --controller; give it, too")
         return None
     if "flush_s" in given:
         given["flush_s"] /= 1e3
+    job_token = options.hot_job_token
     return HotRowOptions(
-        controller=options.controller, job=options.hot_job or "", token=token, **given
+        controller=options.controller,
+        job=options.hot_job or "",
+        token=token_from_environment(),
+        job_token=job_token_from_environment() if job_token is None else job_token,
+        **given,
     )
 
 
@@ -165,7 +179,7 @@ def _stop_signal() -> Generator[Callable[[], object]]:
 def _serve(
     options: argparse.Namespace, drop: StragglerDrop | None, await_stop: Callable[[], object]
 ) -> int:
-    secret = secret_from_environment()
+    secret = options.hot_job_token or secret_from_environment()
     server_options = ServerOptions(
         num_workers=options.num_workers,
         shard=options.shard,
@@ -174,7 +188,7 @@ def _serve(
         stragglers=drop,
         log=options.log,
         latency_log=options.latency_log,
-        hot=_hot_options(options, secret),
+        hot=_hot_options(options),
     )
     server = ParameterServer(
         server_options,

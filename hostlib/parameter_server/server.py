@@ -134,6 +134,7 @@ class ParameterServer:
                 switch_name=options.switch_name,
                 token=options.token,
                 credentials=options.credentials,
+                job_token=options.job_token,
             )
             self._row_link = make_link(
                 options.controller,

@@ -33,6 +33,7 @@ def outcomes(torch_testbed: TorchTestbed, tmp_path_factory: pytest.TempPathFacto
         NUM_RANKS,
         testbed=torch_testbed,
         arguments={"folder": str(folder)},
+        environment={"SWITCHFOLD_JOB_TOKEN": "of-all-jobs-of-these-ranks"},
         check=False,
         timeout_s=240.0,
         preload=("torch._dynamo", "torch.distributed.optim", "parallel_cases"),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torchrun restarts the ranks after a rank, or a machine with its agent, was killed.
 
-The job goes on from the checkpoint.
+The job goes on from the checkpoint, with one job token for all runs.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ require_torch()
 __all__ = ["torch_testbed"]
 NUM_RANKS, NUM_STEPS, DYING_RANK, DYING_STEP = 2, 6, 1, 3
 JOB = "elastic"
+TOKEN = {"SWITCHFOLD_JOB_TOKEN": "of-all-runs"}
 LIMIT_S = 270.0
 SUPPORT = Path(__file__).parents[1] / "support"
 
@@ -50,6 +51,7 @@ def test_killed_rank_is_restarted_and_changes_no_byte(
         NUM_RANKS,
         testbed=torch_testbed,
         arguments={"folder": str(folders[0]), "num_steps": NUM_STEPS},
+        environment=TOKEN,
         preload=("torch._dynamo",),
         job=JOB,
         timeout_s=LIMIT_S,
@@ -69,6 +71,9 @@ def test_killed_rank_is_restarted_and_changes_no_byte(
     assert before < at_first < after
     listed: Any = torch_testbed.live.show("job", "list", "--all")
     assert {job["generation"] for job in listed if job["name"] == JOB} == {before, at_first, after}
+    log = (torch_testbed.live.made.run_directory / "controller.log").read_text()
+    assert f"job {JOB} waits" in log
+    assert f"job {JOB} has no job token" not in log
 
 
 @pytest.mark.slow
@@ -83,7 +88,10 @@ def test_vanished_machine_comes_back_and_every_step_counts_once(
         testbed=torch_testbed,
         arguments={"folder": str(tmp_path), "endpoint": f"127.0.0.1:{free_port()}"},
         # The last agent is that of the third machine again.
-        environment=lambda number: torch_testbed.place(2, 4, job) if number == 3 else {},
+        environment=lambda number: {
+            **(torch_testbed.place(2, 4, job) if number == 3 else {}),
+            **TOKEN,
+        },
         preload=("torch._dynamo", "torch.distributed.launcher.api"),
         job=job,
         timeout_s=LIMIT_S,
@@ -114,6 +122,7 @@ def torchrun(testbed: TorchTestbed, folder: Path) -> list[dict[str, Any]]:
         GLOO_SOCKET_IFNAME="lo",
         SWITCHFOLD_JOB=JOB,
         SWITCHFOLD_PLACES=str(testbed.live.made.run_directory / PLACES_FILE),
+        **TOKEN,
     )
     script = [str(SUPPORT / "elastic_trainer.py"), str(folder)]
     numbers = [str(number) for number in (NUM_STEPS, DYING_RANK, DYING_STEP)]

@@ -93,7 +93,10 @@ class FakeRowServer:
         return message.rows_installed.generation, message.rows_installed.number
 
     async def refusal(self) -> tuple[grpc.StatusCode, str]:
-        """Return the status that the stream ends with."""
+        """Return the status that the stream ends with, whatever comes before it."""
+        with suppress(grpc.aio.AioRpcError):
+            while isinstance(await self._call.read(), pb.RowControllerMessage):
+                pass
         return await self._call.code(), await self._call.details()
 
     async def close(self) -> None:

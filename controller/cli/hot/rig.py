@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ....bmv2_topos import Testbed, WorkerEndpoint, WorkerResult, single_switch
 from ....bmv2_topos.errors import TestbedError
 from ....bmv2_topos.processes.processes import ManagedProcess
+from ....bmv2_topos.processes.tokens import job_environment
 from ....bmv2_topos.processes.worker_runs import run_workers
 from ..workloads.bag_classifier import Bag
 from ..workloads.glosses import FOLDER, Glosses, load_glosses
@@ -80,6 +81,7 @@ class TableRig:
         topology = single_switch(num_workers + num_servers, rate_bits_per_s=rate_bits_per_s)
         self._testbed = Testbed(topology, mode=mode, variant=variant)
         self._num_runs = 0
+        self._environment: dict[str, str] = {}  # of the run's servers and workers
         self._glosses_folder = glosses
         self._glosses: Glosses | None = None
 
@@ -111,6 +113,7 @@ class TableRig:
         if plan.offload is not Offload.NONE and self._testbed.mode == "udp":
             raise ValueError(f"offload {plan.offload} needs the hosts' own addresses: mode veth")
         self._num_runs += 1
+        self._environment = {**_THREADS, **job_environment()}
         plan = self.with_samples(plan)
         next(steps_of(plan, plan.num_workers - 1))  # a plan without steps fails here
         folder = self._testbed.run_directory / f"run{self._num_runs}"
@@ -161,7 +164,7 @@ class TableRig:
                 f"{folder.name}-server{shard}",
                 [sys.executable, "-m", f"{__package__}.server", *words, "{ready_fd}"],
                 node=endpoint.host,
-                environment={**endpoint.environment(folder.name), **_THREADS},
+                environment={**endpoint.environment(folder.name), **self._environment},
                 ready_timeout_s=_READY_S,
             )
         )
@@ -210,7 +213,7 @@ class TableRig:
             ],
             job=folder.name,
             timeout_s=_TIMEOUT_S,
-            environment=_THREADS,
+            environment=self._environment,
         )
         if failed := [result for result in results if result.exit_status != 0]:
             raise TableRunError("workers failed:\n" + "\n".join(map(_described, failed)))

@@ -22,7 +22,11 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ....hostlib.config import secret_from_environment
+from ....hostlib.config import (
+    job_token_from_environment,
+    secret_from_environment,
+    token_from_environment,
+)
 from ....hostlib.parameter_server import ParameterServer, ServerOptions
 from ....hostlib.parameter_server.hot_server.options import HotRowOptions
 from .plan import Offload, TablePlan
@@ -69,11 +73,11 @@ class ServerReading:
 
 def open_server(plan: TablePlan, shard: int, address: str) -> ParameterServer:
     """Start a server, which attaches to the job if any keys are to be hot."""
-    token = secret_from_environment()
     hot = HotRowOptions(
         controller=plan.controller,
         job=plan.job,
-        token=token,
+        token=token_from_environment(),
+        job_token=job_token_from_environment(),
         rows=plan.hot_rows,
         flush_s=plan.flush_s,
         refresh_s=plan.refresh_s,
@@ -84,7 +88,7 @@ def open_server(plan: TablePlan, shard: int, address: str) -> ParameterServer:
         hot=None if plan.offload is Offload.NONE else hot,
         latency_log=plan.latency_directory,
     )
-    return ParameterServer(options, address=address, token=token)
+    return ParameterServer(options, address=address, token=secret_from_environment())
 
 
 def port_of(path: Path) -> int:

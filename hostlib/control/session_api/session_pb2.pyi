@@ -51,7 +51,7 @@ class ControllerMessage(_message.Message):
     def __init__(self, join_reply: _Optional[_Union[JoinReply, _Mapping]] = ..., barrier_released: _Optional[_Union[BarrierReleased, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ..., view_proposal: _Optional[_Union[ViewProposal, _Mapping]] = ..., view_commit: _Optional[_Union[ViewCommit, _Mapping]] = ..., missing: _Optional[_Union[Missing, _Mapping]] = ...) -> None: ...
 
 class JoinRequest(_message.Message):
-    __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "switch_name", "resume", "join_timeout_s", "peer_address", "peer_port", "straggler", "weight", "path", "min_workers", "is_joining", "lease_s")
+    __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "switch_name", "resume", "join_timeout_s", "peer_address", "peer_port", "straggler", "weight", "path", "min_workers", "is_joining", "lease_s", "job_token", "job_run")
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
@@ -74,6 +74,8 @@ class JoinRequest(_message.Message):
     MIN_WORKERS_FIELD_NUMBER: _ClassVar[int]
     IS_JOINING_FIELD_NUMBER: _ClassVar[int]
     LEASE_S_FIELD_NUMBER: _ClassVar[int]
+    JOB_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    JOB_RUN_FIELD_NUMBER: _ClassVar[int]
     job_name: str
     worker_id: int
     num_workers: int
@@ -96,7 +98,9 @@ class JoinRequest(_message.Message):
     min_workers: int
     is_joining: bool
     lease_s: float
-    def __init__(self, job_name: _Optional[str] = ..., worker_id: _Optional[int] = ..., num_workers: _Optional[int] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., switch_name: _Optional[str] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., join_timeout_s: _Optional[float] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ..., straggler: _Optional[_Union[Straggler, _Mapping]] = ..., weight: _Optional[float] = ..., path: _Optional[_Union[Path, str]] = ..., min_workers: _Optional[int] = ..., is_joining: bool = ..., lease_s: _Optional[float] = ...) -> None: ...
+    job_token: str
+    job_run: str
+    def __init__(self, job_name: _Optional[str] = ..., worker_id: _Optional[int] = ..., num_workers: _Optional[int] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., switch_name: _Optional[str] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., join_timeout_s: _Optional[float] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ..., straggler: _Optional[_Union[Straggler, _Mapping]] = ..., weight: _Optional[float] = ..., path: _Optional[_Union[Path, str]] = ..., min_workers: _Optional[int] = ..., is_joining: bool = ..., lease_s: _Optional[float] = ..., job_token: _Optional[str] = ..., job_run: _Optional[str] = ...) -> None: ...
 
 class Straggler(_message.Message):
     __slots__ = ("quorum", "deadline_s")
@@ -295,7 +299,7 @@ class RowControllerMessage(_message.Message):
     def __init__(self, row_view: _Optional[_Union[RowView, _Mapping]] = ..., rows_installed: _Optional[_Union[RowsInstalled, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ...) -> None: ...
 
 class AttachRowServer(_message.Message):
-    __slots__ = ("job_name", "server_id", "identity", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "switch_name", "rows_wanted")
+    __slots__ = ("job_name", "server_id", "identity", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "switch_name", "rows_wanted", "job_token")
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
     SERVER_ID_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FIELD_NUMBER: _ClassVar[int]
@@ -308,6 +312,7 @@ class AttachRowServer(_message.Message):
     INGRESS_PORT_NAME_FIELD_NUMBER: _ClassVar[int]
     SWITCH_NAME_FIELD_NUMBER: _ClassVar[int]
     ROWS_WANTED_FIELD_NUMBER: _ClassVar[int]
+    JOB_TOKEN_FIELD_NUMBER: _ClassVar[int]
     job_name: str
     server_id: int
     identity: bytes
@@ -320,7 +325,8 @@ class AttachRowServer(_message.Message):
     ingress_port_name: str
     switch_name: str
     rows_wanted: int
-    def __init__(self, job_name: _Optional[str] = ..., server_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., switch_name: _Optional[str] = ..., rows_wanted: _Optional[int] = ...) -> None: ...
+    job_token: str
+    def __init__(self, job_name: _Optional[str] = ..., server_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., switch_name: _Optional[str] = ..., rows_wanted: _Optional[int] = ..., job_token: _Optional[str] = ...) -> None: ...
 
 class SetRows(_message.Message):
     __slots__ = ("generation", "number", "rows", "epochs", "exponents")

@@ -37,6 +37,8 @@ class HotRowOptions:
     """Of the controller."""
     credentials: str | None = None
     """Folder with the server's certificate for the controller; None: no TLS."""
+    job_token: str = field(default="", repr=False)
+    """Of the job, if its workers have one."""
     rows: int = 256
     """Most hot rows of all tables."""
     refresh_s: float = 5.0
@@ -69,9 +71,9 @@ class HotRowOptions:
                 f"hot rows: refresh {self.refresh_s} s, flush {self.flush_s} s, write"
                 f" {self.write_pause_s} s; give positive times, the last two up to 1 s"
             )
-        problem = token_problem(self.token)
-        if problem:
-            raise ConfigurationError(f"the controller's token {problem}")
+        for whose, token in ("controller", self.token), ("job", self.job_token):
+            if problem := token_problem(token):
+                raise ConfigurationError(f"the {whose}'s token {problem}")
 
     @property
     def write_pause_s(self) -> float:

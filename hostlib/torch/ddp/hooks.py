@@ -19,13 +19,14 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import GradBucket
 from torch.distributed.constants import default_pg_timeout
 
+from ...config import job_token_from_environment
 from ...errors import ConfigurationError, HostlibError
 from ...options import Precision
 from ...session import Session
 from ...straggler import WAIT_FOR_ALL, StragglerPolicy
 from ..backend import BACKEND_NAME
 from ..errors import CollectiveInputError, GroupDestroyedError
-from ..process_group.environment import GroupPlace, job_name
+from ..process_group.environment import GroupPlace, draw_run, job_name
 from ..process_group.switch_queue import QueuedTransfer, SwitchQueue
 from ..process_group.work import SwitchfoldWork
 from ..staging.device_staging import CudaSideStream, DeviceStaging
@@ -162,8 +163,18 @@ class SwitchfoldState:
         return job_name(cast(Any, group).group_name, is_default=False)
 
     def _join(self, job: str, straggler: StragglerPolicy) -> Session:
-        place = GroupPlace(job, self.rank, self.num_ranks, _dist.get_rank())
+        place = GroupPlace(job, self.rank, self.num_ranks, _dist.get_rank(), run=self._agree_run())
         return place.join(place.open_transport(), self.timeout, straggler=straggler)
+
+    def _agree_run(self) -> str:
+        """Return the text of rank 0 that tells this job from others with its token."""
+        if not job_token_from_environment():
+            return ""
+        runs: list[Any] = [draw_run()]
+        group = self.process_group or _dist.group.WORLD
+        first, *_ = _dist.get_process_group_ranks(group)
+        _dist.broadcast_object_list(runs, src=first, group=group)
+        return str(runs[0])
 
     def _close_at_exit(self) -> None:
         # A forked process shares the connections, and must not leave in the parent's place.

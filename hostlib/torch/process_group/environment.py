@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 from collections.abc import Mapping
 from datetime import timedelta
@@ -35,6 +36,14 @@ def job_name(group_name: str, *, is_default: bool) -> str:
     return f"{job}/{group_name}"
 
 
+def draw_run() -> str:
+    """Return a new text that tells a group's job from all others with the same job token.
+
+    torchrun starts ranks again with the same environment, and a process may make many groups.
+    """
+    return secrets.token_hex(8)
+
+
 def store_prefix() -> str:
     """Return a prefix that hides what a killed run of the workers has left in the store.
 
@@ -51,8 +60,14 @@ def store_prefix() -> str:
 class GroupPlace:
     """One rank's place in a job. Raises ConfigurationError if SWITCHFOLD_PLACES is wrong."""
 
-    def __init__(self, job: str, rank: int, num_ranks: int, process: int | None = None) -> None:
-        """Read the environment; `process` is the rank in the default group, if `rank` is not."""
+    def __init__(
+        self, job: str, rank: int, num_ranks: int, process: int | None = None, *, run: str = ""
+    ) -> None:
+        """Read the environment; `process` is the rank in the default group, if `rank` is not.
+
+        `run`: a text of this group alone, the same on all ranks (`SessionOptions.job_run`).
+        """
+        self._run = run
         self._variables: Mapping[str, str] = {
             # The caller asked for the sum over all ranks.
             "SWITCHFOLD_MIN_WORKERS": str(num_ranks),
@@ -90,6 +105,7 @@ class GroupPlace:
             join_timeout_s=min(timeout_s, ARRIVAL_S),
             taken_wait_s=timeout_s,
             straggler=straggler,
+            job_run=self._run,
         )
         try:
             return join_from_environment(options, variables=self._variables, transport=transport)

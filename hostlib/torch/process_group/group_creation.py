@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch.distributed as dist
 
@@ -24,7 +25,7 @@ from ..torch_seam import (
 )
 from .amendments import amend_torch
 from .call_check import CallCheck
-from .environment import GroupPlace, job_name, store_prefix
+from .environment import GroupPlace, draw_run, job_name, store_prefix
 from .process_group import GroupSettings, SwitchfoldProcessGroup
 from .rendezvous import RankPlace, Rendezvous
 
@@ -43,13 +44,15 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
     options.store = PrefixStore(store_prefix(), options.store)
     place = RankPlace(options.store, rank, num_ranks)
     rendezvous = Rendezvous(place, timeout)
-    rendezvous.exchange("make")  # Gloo's own errors would not name the missing ranks
+    # Gloo's own errors would not name the missing ranks.
+    run, *_ = rendezvous.exchange("make", draw_run() if rank == 0 else "")
     gloo = make_gloo(options)
     job = job_name(options.group_id, is_default=is_default)
     session, reason = None, "it has one rank"
     if num_ranks > 1:
         process = rank if is_default else options.global_ranks_in_group[rank]
-        session, reason = _join(rendezvous, job, rank, num_ranks, process)
+        make = functools.partial(GroupPlace, job, rank, num_ranks, process, run=run)
+        session, reason = _join(rendezvous, make)
     if session is None:
         if is_default and num_ranks > 1:
             raise GroupJoinError(
@@ -74,13 +77,13 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
 
 
 def _join(
-    rendezvous: Rendezvous, job: str, rank: int, num_ranks: int, process: int
+    rendezvous: Rendezvous, make_place: Callable[[], GroupPlace]
 ) -> tuple[Session | None, str]:
     """Return a session, or None and the reason; all ranks return the same kind and reason."""
     transport = place = None
     problem = ""
     try:
-        place = GroupPlace(job, rank, num_ranks, process)
+        place = make_place()
         precision_setting()  # so that a wrong setting fails on all ranks
         transport = place.open_transport()
     except HostlibError as error:

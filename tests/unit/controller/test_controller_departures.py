@@ -110,7 +110,9 @@ def test_job_of_the_release_before_ends_at_the_start_of_this_one(tmp_path: Path)
             config = make_config(tmp_path, fake)
             _leave_running(config.database, (WorkerState.JOINED,))
             with contextlib.closing(sqlite3.connect(config.database)) as connection:
-                connection.executescript("DROP TABLE resume_digests; PRAGMA user_version = 2")
+                connection.executescript(
+                    "DROP TABLE resume_digests; DROP TABLE job_tokens; PRAGMA user_version = 2"
+                )
             async with serving(config) as server:
                 (job,) = server.membership._database.jobs()  # pyright: ignore[reportPrivateUsage]
                 assert (job.state, "newer release" in job.reason) == (JobState.ENDED, True)

@@ -29,7 +29,12 @@ from switchfold.controller.__main__ import run as run_command
 from switchfold.controller.api.operator_api import operator_pb2
 from switchfold.controller.api.operator_client import OperatorClient
 from switchfold.controller.api.printable import EscapingFormatter, details, escaped, quoted
-from switchfold.controller.api.request_check import MAX_MESSAGE_BYTES, RANGES, check_request
+from switchfold.controller.api.request_check import (
+    MAX_MESSAGE_BYTES,
+    RANGES,
+    SECRET_TEXTS,
+    check_request,
+)
 from switchfold.controller.cli.output import print_table
 from switchfold.controller.config import ControllerConfig, HostConfig, LinkConfig, SwitchConfig
 from switchfold.controller.errors import InvalidJobError
@@ -39,7 +44,7 @@ from switchfold.controller.jobs.worker_place import check_peers, check_place
 from switchfold.controller.server import SERVICES
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.control.session_api import session_pb2_grpc
-from switchfold.hostlib.credentials.tokens import token_metadata
+from switchfold.hostlib.credentials.tokens import MAX_TOKEN_LENGTH, token_metadata
 
 HOSTILE = ("\x1b[2J", "a\nb", "a\0b", "\x9b31m", "\u202egnp", "n" * 256)
 _NUMBERS = {
@@ -90,7 +95,9 @@ def test_every_number_of_every_request_has_a_range():
 def test_every_field_refuses_invalid_values(name: str):
     field = FIELDS[name]
     bad: list[object] = []
-    if field.type == FieldDescriptor.TYPE_STRING:
+    if name in SECRET_TEXTS:
+        bad = [*HOSTILE[:-1], "two words", "Schlüssel", "n" * (MAX_TOKEN_LENGTH + 1)]
+    elif field.type == FieldDescriptor.TYPE_STRING:
         bad = list(HOSTILE)
     elif field.type == FieldDescriptor.TYPE_BYTES:
         bad = [bytes(65)]
@@ -105,6 +112,14 @@ def test_every_field_refuses_invalid_values(name: str):
             check_request(with_value(field, value))
         assert str(refusal.value).isprintable()
         assert len(str(refusal.value)) < 300
+        assert name not in SECRET_TEXTS or str(value) not in str(refusal.value)
+
+
+def test_every_token_of_a_request_is_a_secret_text():
+    assert {name for name in FIELDS if name.endswith("token")} == SECRET_TEXTS
+    longest = "n" * MAX_TOKEN_LENGTH
+    check_request(pb.JoinRequest(job_token=longest, udp_port=5000))
+    check_request(pb.AttachRowServer(job_token=longest, udp_port=5000, rows_wanted=1))
 
 
 def test_list_that_is_too_long():
