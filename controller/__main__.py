@@ -32,6 +32,7 @@ COMMANDS: Final = {
         "switchfold.controller.cli.bench:bench",
         "Measure sums, training, and parts of them.",
     ),
+    "certs": ("switchfold.controller.cli.certs:certs", "Make and revoke certificates."),
     "controller": ("switchfold.controller.cli.controller:controller", "Run the control plane."),
     "demo": (
         "switchfold.controller.cli.demo.command:demo",

@@ -4,6 +4,7 @@
 
 ControllerError
 ├── ConfigError                   the configuration is unusable
+│   ├── CertificateError          certificates or an authority that cannot be made, read or used
 │   └── UnknownNameError          NOT_FOUND: no such switch or link
 ├── DatabaseError                 the database cannot be opened or written, is in use or of another
 │                                 schema
@@ -54,6 +55,10 @@ class ControllerError(Exception):
 
 class ConfigError(ControllerError):
     """The configuration is unusable."""
+
+
+class CertificateError(ConfigError):
+    """Certificates or an authority that cannot be made, read or used."""
 
 
 class UnknownNameError(ConfigError):

@@ -6,6 +6,7 @@ Our exception hierarchy:
 
 HostlibError
 |- ConfigurationError (also ValueError): worker id, number of workers, slots, addresses
+|  `- CredentialsError: certificates and keys that are missing, damaged, or refused by either end
 |- TensorError (also ValueError)
 |  |- EmptyTensorError
 |  |- TensorTooLargeError
@@ -88,6 +89,10 @@ class HostlibError(Exception):
 
 class ConfigurationError(HostlibError, ValueError):
     """An option is out of its range."""
+
+
+class CredentialsError(ConfigurationError):
+    """Certificates or keys that are missing, damaged, expired, or refused by either end."""
 
 
 class TensorError(HostlibError, ValueError):

@@ -20,8 +20,8 @@ import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 
-from ...hostlib.control.credentials import HEADER, SCHEME, token_problem
 from ...hostlib.control.session_api import session_pb2
+from ...hostlib.credentials.tokens import HEADER, SCHEME, token_problem
 from ..errors import ConfigError, RoleError, TokenError
 
 _LOGGER = logging.getLogger(__name__)

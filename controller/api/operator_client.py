@@ -10,7 +10,7 @@ from typing import Final, TypeVar, cast
 import grpc
 from google.protobuf.message import Message
 
-from ...hostlib.control.credentials import token_metadata, token_problem
+from ...hostlib.credentials.tokens import token_metadata, token_problem
 from ..errors import ConfigError, ControllerUnreachableError, OperatorRefusedError
 from .operator_api import fabric_pb2 as fabric_pb
 from .operator_api import operator_pb2 as pb

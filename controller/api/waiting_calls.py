@@ -14,7 +14,7 @@ from typing import Final
 import grpc
 
 from ...hostlib.control.controller_link import JOIN_METHOD
-from ...hostlib.control.credentials import token_metadata
+from ...hostlib.credentials.tokens import token_metadata
 from .request_check import RANGES
 
 MAX_WAITING_CALLS: Final = 1 << 17

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
+from ..credentials.tokens import token_metadata, token_problem
 from ..errors import (
     BarrierTimeoutError,
     ConfigurationError,
@@ -28,7 +29,6 @@ from ..errors import (
 )
 from ..slots.wire import WIRE_VERSION
 from .controller_seam import ViewListener
-from .credentials import token_metadata, token_problem
 from .grpc_seam import load_grpc
 from .join_request import JoinRequest
 from .session_api import session_pb2 as api

@@ -8,6 +8,7 @@ import queue
 from collections.abc import Iterator
 from typing import Any, Final, final
 
+from ..credentials.tokens import token_metadata, token_problem
 from ..errors import (
     ConfigurationError,
     ControllerUnreachableError,
@@ -18,7 +19,6 @@ from ..errors import (
 )
 from ..slots.wire import WIRE_VERSION
 from .controller_link import CHANNEL_OPTIONS
-from .credentials import token_metadata, token_problem
 from .grpc_seam import load_grpc
 from .row_server_link import RowMember, RowServerRequest, RowSet, RowsInstalled, RowView
 from .session_api import session_pb2 as api

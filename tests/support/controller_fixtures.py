@@ -18,9 +18,9 @@ from loopback import LOOPBACK
 from switchfold.bmv2_topos.processes.tokens import worker_token
 from switchfold.controller.config import ControllerConfig, HostConfig, SwitchConfig
 from switchfold.controller.server import ControllerServer
-from switchfold.hostlib.control.credentials import token_metadata
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.control.session_api import session_pb2_grpc
+from switchfold.hostlib.credentials.tokens import token_metadata
 from switchfold.hostlib.slots.wire import WIRE_VERSION
 
 TEST_TIMEOUT_S = 90.0

@@ -8,8 +8,8 @@ import ipaddress
 from dataclasses import dataclass, field
 from typing import Final
 
-from ...control.credentials import token_problem
 from ...control.row_server_link import MAX_ROW_SERVERS
+from ...credentials.tokens import token_problem
 from ...errors import ConfigurationError
 
 MOST_WANTED_ROWS: Final = 1 << 12

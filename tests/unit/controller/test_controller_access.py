@@ -33,8 +33,8 @@ from switchfold.controller.api.operator_client import OperatorClient
 from switchfold.controller.config import SwitchConfig, load_config
 from switchfold.controller.errors import ConfigError, ControllerError
 from switchfold.controller.server import SERVICES
-from switchfold.hostlib.control.credentials import token_metadata
 from switchfold.hostlib.control.session_api import session_pb2 as pb
+from switchfold.hostlib.credentials.tokens import token_metadata
 
 METHODS = [method for service in SERVICES for method in service.methods]
 TOKENS = {"token": "for-workers", "operator_token": "for-operators", "read_only_token": "to-look"}

@@ -37,9 +37,9 @@ from switchfold.controller.jobs.barriers import MAX_WAITING, Barriers
 from switchfold.controller.jobs.job import Worker
 from switchfold.controller.jobs.worker_place import check_peers, check_place
 from switchfold.controller.server import SERVICES
-from switchfold.hostlib.control.credentials import token_metadata
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.control.session_api import session_pb2_grpc
+from switchfold.hostlib.credentials.tokens import token_metadata
 
 HOSTILE = ("\x1b[2J", "a\nb", "a\0b", "\x9b31m", "\u202egnp", "n" * 256)
 _NUMBERS = {

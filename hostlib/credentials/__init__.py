@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who may call whom: certificates and their roles for every channel, and tokens."""
+
+from ..errors import CredentialsError
+from .files import Credentials
+from .roles import Role, role_name, roles_of
+
+__all__ = ["Credentials", "CredentialsError", "Role", "role_name", "roles_of"]

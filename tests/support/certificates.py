@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Certificates of tests: one authority, a stranger's, and ends that nobody must accept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from switchfold.controller.certificates.authority import CertificateAuthority
+from switchfold.hostlib.credentials import Credentials, Role
+
+EXPIRED_DAYS = 1e-6
+"""Over as soon as it is made."""
+
+
+@dataclass(frozen=True)
+class CertificateSet:
+    """An authority with a certificate of each role, named after the role."""
+
+    authority: CertificateAuthority
+    stranger: CertificateAuthority
+
+    @classmethod
+    def create(cls, folder: Path) -> CertificateSet:
+        """Make both authorities below `folder`."""
+        made = cls(
+            CertificateAuthority.create(folder / "authority"),
+            CertificateAuthority.create(folder / "stranger"),
+        )
+        for role in Role:
+            made.authority.issue(role, str(role))
+        return made
+
+    def of(self, role: Role) -> Credentials:
+        """Return the credentials of a role's first certificate."""
+        return Credentials(self.authority.folder / "issued" / str(role))
+
+    def strange(self, role: Role) -> Credentials:
+        """Return new credentials by the other authority, which trust that one."""
+        return self.stranger.issue(role, f"{role}-{len(self.stranger.list_issued())}")
+
+    def mixed(self, role: Role) -> Credentials:
+        """Return credentials by the other authority that trust ours, as a thief would make them."""
+        made = self.strange(role)
+        made.authority.write_bytes((self.authority.folder / "ca.pem").read_bytes())
+        made.revoked.write_bytes((self.authority.folder / "crl.pem").read_bytes())
+        return made
+
+    def another(self, role: Role, name: str) -> Credentials:
+        """Return valid credentials of a new name."""
+        return self.authority.issue(role, name)
+
+    def expired(self, role: Role) -> Credentials:
+        """Return credentials that were valid until now."""
+        return self.authority.issue(role, f"expired-{role}", days=EXPIRED_DAYS)
+
+    def revoked(self, role: Role) -> Credentials:
+        """Return credentials that the authority has revoked."""
+        made = self.authority.issue(role, f"revoked-{role}")
+        self.authority.revoke(f"revoked-{role}")
+        return made
