@@ -41,6 +41,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 from .control.view import Endpoint
+from .credentials import Credentials, credentials_in
 from .errors import ConfigurationError
 from .options import PathOption, SessionOptions, with_moved
 from .session import Session
@@ -210,6 +211,14 @@ def secret_from_environment() -> str:
     return _Variables(None).text("SWITCHFOLD_TOKEN", "")
 
 
+def credentials_from_environment() -> Credentials | None:
+    """Return the credentials in SWITCHFOLD_CREDENTIALS; None if it is not set.
+
+    Raises CredentialsError.
+    """
+    return credentials_in(_Variables(None).text("SWITCHFOLD_CREDENTIALS", ""))
+
+
 def transport_from_environment(variables: Mapping[str, str] | None = None) -> Transport:
     """Open the transport that the environment asks for.
 
@@ -256,6 +265,7 @@ def complete_from_environment(
         "is_joining": environment.number("SWITCHFOLD_JOINING", "0") != 0,
         "peer_address": environment.text("SWITCHFOLD_PEER_ADDRESS", "") or None,
         "token": environment.text("SWITCHFOLD_TOKEN", ""),
+        "credentials": environment.text("SWITCHFOLD_CREDENTIALS", "") or None,
     }
     defaults = SessionOptions()
     return replace(

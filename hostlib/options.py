@@ -105,6 +105,9 @@ class SessionOptions:
     hosts. None: the transport's own address; "": nowhere."""
     token: str = field(default="", repr=False)
     """Secret of the controller, if it wants one."""
+    credentials: str | None = None
+    """Folder with this worker's certificate, key and authority (see docs/certificates.md); None: no
+    TLS."""
 
     def __post_init__(self) -> None:
         """Check ranges."""

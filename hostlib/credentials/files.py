@@ -109,6 +109,15 @@ class Credentials:
             ) from error
 
 
+def credentials_in(folder: str | Path | None) -> Credentials | None:
+    """Return the credentials of a folder, None if none is given. Raises CredentialsError."""
+    if not folder:
+        return None
+    credentials = Credentials(Path(folder))
+    credentials.check()
+    return credentials
+
+
 def _refuse_passphrase() -> str:
     raise ValueError("the key has a passphrase; give a key without one")
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..credentials import Credentials
 from ..errors import (
     ConfigurationError,
     ExchangeTimeoutError,

@@ -14,7 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Never
 
-from ..config import secret_from_environment
+from ..config import credentials_from_environment, secret_from_environment
+from ..credentials import credentials_in
 from ..errors import ConfigurationError, HostlibError
 from .hot_server.options import HotRowOptions
 from .options import ServerOptions, StragglerDrop
@@ -25,7 +26,8 @@ PROGRAM = "python -m switchfold.hostlib.parameter_server"
 _SIGNALS = frozenset((signal.SIGINT, signal.SIGTERM))
 _DESCRIPTION = """\
 Run one shard of a parameter server. It prints "listening on ADDRESS:PORT" when workers may connect,
-and runs until SIGINT or SIGTERM. The secret is read from the variable SWITCHFOLD_TOKEN. With
+and runs until SIGINT or SIGTERM. The secret is read from the variable SWITCHFOLD_TOKEN. Give
+--credentials, and workers connect by TLS, with certificates of both ends. With
 --controller, the same variable is the controller's token, and tables that ask for hot keys have
 them in the job's switches.
 """
@@ -86,6 +88,13 @@ def _parser(program: str) -> argparse.ArgumentParser:
         type=Path,
         metavar="DIRECTORY",
         help="keep tables and tensors here: the server starts with them, also after a crash",
+    )
+    parser.add_argument(
+        "--credentials",
+        type=Path,
+        metavar="DIRECTORY",
+        help="certificate and key of this server, of the role server: workers connect by TLS (the"
+        " variable SWITCHFOLD_CREDENTIALS)",
     )
     for name in _RETIRED:
         parser.add_argument(name, type=_retired, help=argparse.SUPPRESS)
@@ -181,6 +190,7 @@ def _serve(
         address=options.address,
         port=options.port,
         token=secret,
+        credentials=credentials_in(options.credentials) or credentials_from_environment(),
         job=options.job,
     )
     with server:

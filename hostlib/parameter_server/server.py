@@ -60,7 +60,7 @@ class ParameterServer:
     (payload on the wire).
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - where it listens, and for whom
         self,
         options: ServerOptions,
         *,

@@ -14,13 +14,13 @@ import time
 from collections import deque
 from typing import Protocol, final
 
+from ..credentials import Role
 from ..errors import (
     PeerClosedError,
     PeerError,
     PeerProtocolError,
     PeerUnreachableError,
 )
-from ..credentials import Role
 from .event_loop import EventLoop
 from .frames import HEADER_BYTES, Frame, Packable
 from .stream import PlainStream, Stream

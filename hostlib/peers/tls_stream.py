@@ -219,8 +219,8 @@ class TlsStream:
 
     def end_sending(self) -> None:
         """Send TLS's own farewell, then close this direction."""
-        if self._tls is not None:
-            # It would wait for the other end's farewell: the reader does that.
+        if self._tls is not None and not self.has_unread:
+            # `unwrap` looks for the other end's farewell once, and stumbles over anything else.
             with contextlib.suppress(ssl.SSLError):
                 self._tls.unwrap()
             self._flush()
@@ -229,7 +229,7 @@ class TlsStream:
     def check_role(self, role: Role) -> None:
         """Refuse a caller whose certificate is that of another role."""
         assert self._tls is not None
-        shown = roles_of(self._tls.getpeercert() or {})
+        shown = roles_of(self._tls.getpeercert())
         if role not in shown:
             names = ", ".join(sorted(shown)) or "no role"
             raise PeerRefusedError(
