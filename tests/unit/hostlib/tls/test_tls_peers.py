@@ -71,9 +71,7 @@ def test_fetched_results_are_the_same(certificates: CertificateSet, num_values: 
 
 @pytest.mark.parametrize("costs", [RING, HALVING, DOUBLING])
 @pytest.mark.parametrize("num_members", [2, 3, 5])
-def test_host_allreduce_sums(
-    certificates: CertificateSet, num_members: int, costs: Always
-) -> None:
+def test_host_allreduce_sums(certificates: CertificateSet, num_members: int, costs: Always) -> None:
     rng = np.random.default_rng(num_members)
     with PeerGroup(num_members, costs, credentials=certificates.of(Role.WORKER)) as group:
         for size in (1, 1000, 300_001):
@@ -91,7 +89,9 @@ def test_large_sums_in_both_directions_at_once(certificates: CertificateSet) -> 
     inputs = rng.integers(-(10**6), 10**6, (2, 10_000_000)).astype(np.int32)
     expected = inputs.sum(0, dtype=np.int32)
     with PeerGroup(2, RING, credentials=certificates.of(Role.WORKER)) as group:
-        submitted = [group.submit(i, ADD, own, tag) for tag in (1, 2) for i, own in enumerate(inputs)]
+        submitted = [
+            group.submit(i, ADD, own, tag) for tag in (1, 2) for i, own in enumerate(inputs)
+        ]
         for reduction in group.wait(submitted, WAIT_S):
             np.testing.assert_array_equal(reduction.values, expected)
 
@@ -137,5 +137,3 @@ def test_nothing_crosses_in_clear(certificates: CertificateSet, is_protected: bo
     assert TOKEN.encode() not in seen, "only a proof of it crosses, with TLS or without"
     assert [secret in seen for secret in secrets] == [not is_protected] * len(secrets)
     assert (original.description() in seen) is not is_protected
-
-
