@@ -52,8 +52,7 @@ class Stream(Protocol):
     def send(self, buffers: Sequence[memoryview]) -> int:
         """Send from the start of the buffers; return how many of their bytes the kernel has.
 
-        Raises BlockingIOError if that is none: then the next call must have the same bytes at its
-        start. Raises OSError.
+        The next call must go on behind these. Raises BlockingIOError if there are none, OSError.
         """
         ...
 

@@ -22,10 +22,14 @@ from .frames import MAGIC, FrameKind
 from .stream import finish_connecting
 from .tls_errors import describe_refusal
 
-SEAL_BYTES = 64 << 10
+SEAL_BYTES = 256 << 10
 """Most bytes that are encrypted at a time; their ciphertext may wait for the kernel."""
-FILL_BYTES = 128 << 10
+FILL_BYTES = 256 << 10
 """Most ciphertext that one system call receives."""
+STRANGER_BYTES = 16 << 10
+"""The same before the handshake is done, as strangers may open many connections."""
+RECORD_BYTES = 16 << 10
+"""Most bytes of a record, RFC 8446 section 5.1. Shorter buffers share one."""
 TURN_BYTES = 1 << 20
 """Most bytes that one call of `receive` returns, as a fast sender may always have more."""
 CONTROL_BYTES = 64 << 10
@@ -75,7 +79,7 @@ class TlsStream:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._leaving = memoryview(b"")  # ciphertext that the kernel has not taken
-        self._num_sealed = 0  # bytes of the caller in it, and in `_outgoing`
+        self._num_sealed = 0  # the caller's bytes that it hides, and `_outgoing`
         self._has_heard = False
         self._is_over = False
         self._failure: OSError | PeerError | None = None  # found after bytes that came before it
@@ -193,29 +197,43 @@ class TlsStream:
             raise PeerProtocolError(f"{self._other} does not read TLS's answers to it")
 
     def send(self, buffers: Sequence[memoryview]) -> int:
-        """Encrypt and send at most SEAL_BYTES; they count when all their ciphertext has left."""
+        """Encrypt at most SEAL_BYTES, and send what has been encrypted."""
         if not self._num_sealed:
             self._num_sealed = self._seal(buffers)
+        left = 0
         if not self._flush():
+            # Ciphertext is never shorter than what it hides.
+            left = min(self._num_sealed, self._leaving.nbytes + self._outgoing.pending)
+        sent, self._num_sealed = self._num_sealed - left, left
+        if not sent:
             raise BlockingIOError
-        sent, self._num_sealed = self._num_sealed, 0
         return sent
 
     def _seal(self, buffers: Sequence[memoryview]) -> int:
-        assert self._tls is not None
-        parts: list[memoryview] = []
         room = SEAL_BYTES
+        record: list[memoryview] = []  # parts that will share one
+        record_room = RECORD_BYTES
         for buffer in buffers:
-            parts.append(buffer[:room])
-            room -= parts[-1].nbytes
+            part = buffer[:room]
+            room -= part.nbytes
+            if record or part.nbytes < RECORD_BYTES:
+                record.append(part[:record_room])
+                record_room -= record[-1].nbytes
+                part = part[record[-1].nbytes :]
+                if not record_room:
+                    self._encrypt(memoryview(b"".join(record)))
+                    record, record_room = [], RECORD_BYTES
+            if part.nbytes:
+                self._encrypt(part)
             if not room:
                 break
-        # A record for each header would double the work of small frames.
-        data = parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
-        num_bytes = data.nbytes
+        self._encrypt(memoryview(b"".join(record)))
+        return SEAL_BYTES - room
+
+    def _encrypt(self, data: memoryview) -> None:
+        assert self._tls is not None
         while data.nbytes:
             data = data[self._tls.write(data) :]
-        return num_bytes
 
     def end_sending(self) -> None:
         """Send TLS's own farewell, then close this direction."""
@@ -250,7 +268,7 @@ class TlsStream:
     def _fill(self) -> bool:
         """Receive ciphertext; return False if there is none now."""
         try:
-            data = self._socket.recv(FILL_BYTES)
+            data = self._socket.recv(STRANGER_BYTES if self.wants else FILL_BYTES)
         except (BlockingIOError, InterruptedError):
             return False
         if not data:
