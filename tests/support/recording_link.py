@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A link in front of a TCP server on loopback that keeps a copy of all bytes, as a tap would."""
+"""A link in front of a TCP server on loopback that keeps a copy of all bytes, as a tap would.
+
+It may also change one.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,18 @@ PORTION_BYTES = 1 << 16
 
 
 class RecordingLink:
-    """Forwards bytes from `port` to another port, and keeps them."""
+    """Forwards bytes from `port` to another port, and keeps them as they came.
 
-    def __init__(self, server_port: int) -> None:
+    `flip_at`: the position of a byte from the server in which a bit is changed on its path.
+    """
+
+    def __init__(self, server_port: int, flip_at: int | None = None) -> None:
         self.upwards = bytearray()
         """Bytes to the server, of all connections."""
         self.downwards = bytearray()
         """Bytes from it."""
         self._server_port = server_port
+        self._flip_at = flip_at
         self._listener = socket.create_server((LOOPBACK, 0))
         self.port: int = self._listener.getsockname()[1]
         self._threads: list[threading.Thread] = []
@@ -46,11 +53,15 @@ class RecordingLink:
             self._start(self._pass_on, near, far, self.upwards)
             self._start(self._pass_on, far, near, self.downwards)
 
-    @staticmethod
-    def _pass_on(source: socket.socket, sink: socket.socket, kept: bytearray) -> None:
+    def _pass_on(self, source: socket.socket, sink: socket.socket, kept: bytearray) -> None:
         with contextlib.suppress(OSError):  # either end closes as it likes
-            while data := source.recv(PORTION_BYTES):
+            while data := bytearray(source.recv(PORTION_BYTES)):
+                first = len(kept)
                 kept += data
+                if kept is self.downwards and self._flip_at is not None:
+                    place = self._flip_at - first
+                    if 0 <= place < len(data):
+                        data[place] ^= 1
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from loopback import LOOPBACK
 from peer_group import DOUBLING, HALVING, JOB, RING, Always, PeerGroup
 from recording_link import RecordingLink
 from switchfold.hostlib.credentials import Role
+from switchfold.hostlib.errors import PeerProtocolError
 from switchfold.hostlib.factors import ExchangeOptions, FactorExchange
 from switchfold.hostlib.peers import PeerServer, RetainedResult
 from switchfold.hostlib.slots.wire import Operation
@@ -47,7 +49,9 @@ def result(num_values: int) -> RetainedResult:
 
 
 @contextlib.contextmanager
-def two_servers(certificates: CertificateSet, token: str = ""):
+def two_servers(
+    certificates: CertificateSet, token: str = ""
+) -> Generator[tuple[PeerServer, PeerServer]]:
     with (
         PeerServer(LOOPBACK, token=token, credentials=certificates.of(Role.WORKER)) as one,
         PeerServer(LOOPBACK, token=token, credentials=certificates.of(Role.WORKER)) as other,
@@ -137,3 +141,22 @@ def test_nothing_crosses_in_clear(certificates: CertificateSet, is_protected: bo
     assert TOKEN.encode() not in seen, "only a proof of it crosses, with TLS or without"
     assert [secret in seen for secret in secrets] == [not is_protected] * len(secrets)
     assert (original.description() in seen) is not is_protected
+
+
+def test_changed_bytes_are_noticed_by_tls_alone(certificates: CertificateSet) -> None:
+    original = result(100_000)
+    middle = original.values.nbytes // 2
+    with (
+        two_servers(certificates) as (one, other),
+        RecordingLink(other.port, flip_at=middle) as link,
+    ):
+        other.results.put(original)
+        with pytest.raises(PeerProtocolError, match=r"(?i)TLS with .* failed: .*mac"):
+            one.fetch_result(Address(1, LOOPBACK, link.port), 7, WAIT_S)
+    with PeerServer(LOOPBACK) as one, PeerServer(LOOPBACK) as other:
+        one.enter_job(JOB, 0)
+        other.enter_job(JOB, 1)
+        other.results.put(original)
+        with RecordingLink(other.port, flip_at=middle) as link:
+            fetched = one.fetch_result(Address(1, LOOPBACK, link.port), 7, WAIT_S)
+        assert fetched.values.tobytes() != original.values.tobytes()

@@ -18,7 +18,7 @@ from certificates import CertificateSet
 from loopback import LOOPBACK
 from parameter_cluster import WAIT_S, ParameterCluster, gradients, sum_in_order
 from recording_link import RecordingLink
-from switchfold.hostlib.credentials import Credentials, Role
+from switchfold.hostlib.credentials import Role
 from switchfold.hostlib.errors import PeerRefusedError
 from switchfold.hostlib.parameter_server import ClientOptions, ParameterClient
 from switchfold.hostlib.parameter_server.command import run as run_command
@@ -27,10 +27,6 @@ from table_cluster import TableCluster
 
 LONG_S = 1e6
 """A client that dials for so long never fails in the time of a test."""
-
-
-def worker_options(certificates: CertificateSet) -> dict[str, Credentials]:
-    return {"credentials": certificates.of(Role.WORKER)}
 
 
 @pytest.mark.parametrize("num_servers", [1, 3])
@@ -42,7 +38,7 @@ def test_sums_are_those_without_tls(
     with ParameterCluster(
         3,
         num_servers,
-        client={**worker_options(certificates), "timeout_s": WAIT_S},
+        client={"credentials": certificates.of(Role.WORKER), "timeout_s": WAIT_S},
         credentials=certificates.of(Role.SERVER),
         timeout_s=WAIT_S,
     ) as cluster:
@@ -53,7 +49,7 @@ def test_sums_are_those_without_tls(
 
 def test_worker_that_hosts_a_shard_shows_its_own_certificate(certificates: CertificateSet) -> None:
     arrays = gradients(2, 5000)
-    client = {**worker_options(certificates), "server_role": Role.WORKER}
+    client = {"credentials": certificates.of(Role.WORKER), "server_role": Role.WORKER}
     with ParameterCluster(2, 0, client=client, credentials=certificates.of(Role.WORKER)) as cluster:
         for found in cluster.push_pull("w", arrays, 0):
             assert found.tobytes() == sum_in_order(arrays).tobytes()
@@ -63,7 +59,7 @@ def test_tables_push_and_pull(certificates: CertificateSet, tmp_path: Path) -> N
     rng = np.random.default_rng(3)
     with TableCluster(2, 2, tmp_path, certificates.of(Role.SERVER)) as cluster:
         tables = [
-            cluster.client(w, **worker_options(certificates)).define(
+            cluster.client(w, credentials=certificates.of(Role.WORKER)).define(
                 TableDefinition(name="w", width=8)
             )
             for w in range(2)
@@ -118,12 +114,12 @@ def test_updates_do_not_cross_in_clear(certificates: CertificateSet) -> None:
     secrets = [array[n : n + 4].tobytes() for n in range(0, array.size, 1000)]
     seen: list[bytes] = []
     for is_protected in (False, True):
-        client = worker_options(certificates) if is_protected else {}
+        worker = certificates.of(Role.WORKER) if is_protected else None
         credentials = certificates.of(Role.SERVER) if is_protected else None
         with ExitStack() as stack:
             cluster = stack.enter_context(ParameterCluster(1, credentials=credentials))
             tap = stack.enter_context(RecordingLink(cluster.servers[0].port))
-            options = ClientOptions(worker_id=0, token="", **client)
+            options = ClientOptions(worker_id=0, credentials=worker)
             own = stack.enter_context(ParameterClient([(LOOPBACK, tap.port)], options))
             assert own.push_pull("w", array, 0).result(WAIT_S).tobytes() == array.tobytes()
             seen.append(bytes(tap.upwards) + bytes(tap.downwards))
@@ -150,7 +146,7 @@ def test_command_takes_credentials(
         assert process.stdout is not None
         said = re.fullmatch(r"listening on (.*):(\d+)\n", process.stdout.readline())
         assert said is not None
-        options = ClientOptions(worker_id=0, **worker_options(certificates))
+        options = ClientOptions(worker_id=0, credentials=certificates.of(Role.WORKER))
         with ParameterClient([(said[1], int(said[2]))], options) as client:
             array = np.arange(10, dtype=np.float32)
             assert (client.push_pull("w", array, 0).result(WAIT_S) == array).all()
