@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,9 @@ def measure(
         server_s = {
             label: sum(read_times(pids[label]).switches_s) - before_s[label] for label in labels
         }
+        for server in chain.from_iterable(servers.values()):
+            server.terminate()
+            server.communicate(timeout=TIMEOUT_S)
     results: dict[str, dict[str, Any]] = {}
     for label in labels:
         seconds, cpu_s = (
