@@ -23,7 +23,7 @@ from ..errors import (
 )
 from .event_loop import EventLoop
 from .frames import HEADER_BYTES, Frame, Packable
-from .stream import PlainStream, Stream
+from .stream import ByteStream, PlainStream
 from .tls_stream import TlsEnd, TlsStream
 
 _logger = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ class Connection:
         self._taken_ns = 0  # when bytes were last read
         self._loop = loop
         self._socket = sock
-        self._stream: Stream
+        self._stream: ByteStream
         if tls is None:
             self._stream = PlainStream(sock, is_connecting=is_connecting)
         else:
@@ -227,7 +227,7 @@ class Connection:
         self._stream.check_role(role)
 
     def refuse_silent(self, frame: bytes) -> bool:
-        """See `Stream.refuse_silent`."""
+        """See `ByteStream.refuse_silent`."""
         return not self._is_closed and self._stream.refuse_silent(frame)
 
     def resume(self) -> None:

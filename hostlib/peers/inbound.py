@@ -9,7 +9,7 @@ import os
 import socket
 from typing import TYPE_CHECKING, final
 
-from ..credentials import Role
+from ..credentials import CredentialsError, Role
 from ..errors import PeerError, PeerProtocolError, PeerRefusedError, ResultForgottenError
 from .connection import Connection
 from .frames import NONCE_BYTES, PIECE_BYTES, FetchFrame, Frame, FrameKind, Greeting, Purpose
@@ -116,7 +116,10 @@ class InboundPeer:
             is_certificate = isinstance(error, PeerRefusedError)
             cause = "refused_certificate" if is_certificate else "refused_stranger"
             self._server.counters[cause] += 1
-            _logger.info("refused the connection from %s: %s", self._address, error)
+            # Anybody may cause the others.
+            is_own_fault = isinstance(error.__cause__, CredentialsError)
+            level = logging.WARNING if is_own_fault else logging.INFO
+            _logger.log(level, "refused the connection from %s: %s", self._address, error)
 
     def review(self) -> None:
         """Answer, refuse or hand over, if this connection's view or result is there now."""

@@ -19,7 +19,7 @@ slow link each segment would wake it otherwise. With 64 KiB, streams at 1 Gbit/s
 570 Mbit/s, as the kernel's buffers did not grow."""
 
 
-class Stream(Protocol):
+class ByteStream(Protocol):
     """Bytes in both directions over a socket that does not block; used in the loop's thread."""
 
     @property

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
+# pyright: reportPrivateUsage=false
 """Workers that sum, fetch and exchange over TLS: right values, and nothing in clear."""
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from certificates import CertificateSet
 from loopback import LOOPBACK
 from peer_group import DOUBLING, HALVING, JOB, RING, Always, PeerGroup
 from recording_link import RecordingLink
-from switchfold.hostlib.credentials import Role
+from switchfold.hostlib import SessionOptions, session
+from switchfold.hostlib.config import complete_from_environment
+from switchfold.hostlib.credentials import CredentialsError, Role
 from switchfold.hostlib.errors import PeerProtocolError
 from switchfold.hostlib.factors import ExchangeOptions, FactorExchange
 from switchfold.hostlib.peers import PeerServer, RetainedResult
 from switchfold.hostlib.slots.wire import Operation
+from switchfold.hostlib.transports.udp import UdpTransport
 
 ADD, MAX = Operation.AGGREGATE_ADD, Operation.AGGREGATE_MAX
 WAIT_S = 120.0
@@ -160,3 +164,22 @@ def test_changed_bytes_are_noticed_by_tls_alone(certificates: CertificateSet) ->
         with RecordingLink(other.port, flip_at=middle) as link:
             fetched = one.fetch_result(Address(1, LOOPBACK, link.port), 7, WAIT_S)
         assert fetched.values.tobytes() != original.values.tobytes()
+
+
+def test_session_gives_its_credentials_to_its_peer_server(certificates: CertificateSet) -> None:
+    folder = str(certificates.of(Role.WORKER).folder)
+    variables = {"SWITCHFOLD_CREDENTIALS": folder}
+    options = complete_from_environment(SessionOptions(), variables)
+    assert options.credentials == folder
+    with contextlib.closing(UdpTransport(LOOPBACK)) as transport:
+        server = session._open_peers(transport, options)
+        assert server is not None
+        with server:
+            assert server.credentials == certificates.of(Role.WORKER)
+        plain = session._open_peers(transport, complete_from_environment(SessionOptions(), {}))
+        assert plain is not None
+        with plain:
+            assert plain.credentials is None
+        wrong = SessionOptions(credentials=f"{folder}/missing")
+        with pytest.raises(CredentialsError, match=r"missing: ca\.pem cannot be read"):
+            session._open_peers(transport, wrong)
