@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from .server import PeerServer
 
 GREETING_S = 5.0
-"""Longest time until the greeting, TLS included; a connection without one is a stranger's."""
+"""Longest time until the greeting; a connection without one is a stranger's."""
+TLS_GREETING_S = 20.0
+"""The same with TLS: on a busy machine, many handshakes at once take seconds of the processor."""
 SILENT_S = 2.0
 """A caller that has not begun with TLS after this time may not know of it, and is told."""
 IDLE_FETCHER_S = 60.0
@@ -50,7 +52,8 @@ class InboundPeer:
         self.connection.send(
             Frame(FrameKind.CHALLENGE, payload_bytes=NONCE_BYTES), memoryview(self._nonce)
         )
-        self._timer = server.loop.call_later(GREETING_S, self._expire)
+        limit_s = GREETING_S if server.credentials is None else TLS_GREETING_S
+        self._timer = server.loop.call_later(limit_s, self._expire)
         if server.credentials is not None:
             server.loop.call_later(SILENT_S, self._refuse_silent)
 

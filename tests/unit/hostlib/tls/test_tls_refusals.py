@@ -190,7 +190,7 @@ def test_half_open_handshake_is_closed_while_sums_go_on(
     with PeerGroup(2, RING, credentials=made.of(Role.WORKER)) as group:
         group.reduce(ADD, [ones, ones], WAIT_S)
         server = group.servers[0]
-        monkeypatch.setattr("switchfold.hostlib.peers.inbound.GREETING_S", 0.5)
+        monkeypatch.setattr("switchfold.hostlib.peers.inbound.TLS_GREETING_S", 0.5)
         with closing(socket.create_connection((LOOPBACK, server.port), WAIT_S)) as stranger:
             stranger.sendall(hello()[:num_bytes])
             wait_until(lambda: server.counters["accepted"] == 2, "the stranger's connection")
