@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 from .control.view import Endpoint
+from .credentials import Credentials, credentials_in
 from .errors import ConfigurationError
 from .options import PathOption, SessionOptions, with_moved
 from .session import Session
@@ -223,6 +224,14 @@ def secret_from_environment() -> str:
     It is SWITCHFOLD_JOB_TOKEN, else SWITCHFOLD_TOKEN.
     """
     return job_token_from_environment() or token_from_environment()
+
+
+def credentials_from_environment() -> Credentials | None:
+    """Return the credentials in SWITCHFOLD_CREDENTIALS; None if it is not set.
+
+    Raises CredentialsError.
+    """
+    return credentials_in(_Variables(None).text("SWITCHFOLD_CREDENTIALS", ""))
 
 
 def transport_from_environment(variables: Mapping[str, str] | None = None) -> Transport:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .control.controller_seam import ControllerLink
 from .control.view import JobView, check_worker
+from .credentials import credentials_in
 from .engine.engine import Engine
 from .errors import (
     AddressUnreachableError,
@@ -136,7 +137,7 @@ class Session:
             options = with_moved(options, moved, "Session.join")
             if not options.is_joining:
                 check_worker(worker_id, num_workers)
-            peers = _open_peers(transport, options.peer_address, options.peer_secret)
+            peers = _open_peers(transport, options)
             if peers is not None:
                 undo.callback(peers.close)
             request = JoinRequest(
@@ -279,15 +280,20 @@ def break_session(session: Session, error: HostlibError) -> None:
     session._engine.fail(error)  # pyright: ignore[reportPrivateUsage]
 
 
-def _open_peers(transport: Transport, address: str | None, token: str) -> PeerServer | None:
+def _open_peers(transport: Transport, options: SessionOptions) -> PeerServer | None:
     """Listen for other workers at an address where they can reach this one.
 
-    Raises AddressUnreachableError if `address` is given and is not this host's.
+    Raises AddressUnreachableError if the options give an address that is not this host's, and
+    CredentialsError.
     """
+    address = options.peer_address
     if address == "":
         return None
+    credentials = credentials_in(options.credentials)
     try:
-        return PeerServer(address or transport.local.address, token=token)
+        return PeerServer(
+            address or transport.local.address, token=options.peer_secret, credentials=credentials
+        )
     except AddressUnreachableError:
         if address is not None:
             raise

@@ -8,12 +8,15 @@ is verified before its time counts. Both send as much as a ring sends. The bench
 the rate that the links really carry, which is the C of the limit 2 (n - 1) / n times 8 S / (C g').
 
     python benchmarks/allreduce/host_allreduce.py --workers 4 --rate 100M --bytes 16000000
+
+With --tls, the workers sum over TLS as well, in turn with the others.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.support import limits, report  # noqa: E402
+from benchmarks.support.credentials import make_credentials  # noqa: E402
 from benchmarks.support.machine import (  # noqa: E402
     check_machine,
     describe_machine,
@@ -35,7 +39,7 @@ from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 from switchfold.bmv2_topos.topology.topology import join_host, make_host, make_switch  # noqa: E402
 
 WORKER = Path(__file__).with_name("host_allreduce_worker.py")
-NAMES = {"host": "host allreduce", "gloo": "Gloo"}
+NAMES = {"host": "host allreduce", "tls": "the same over TLS", "gloo": "Gloo"}
 
 
 def parse_options() -> argparse.Namespace:
@@ -44,6 +48,7 @@ def parse_options() -> argparse.Namespace:
     add_sum_options(parser)
     parser.add_argument("--links", choices=["bridge", "switch"], default="bridge")
     parser.add_argument("--only", choices=sorted(NAMES), help="run one contender alone")
+    parser.add_argument("--tls", action="store_true", help="sum over TLS, too")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds per allreduce")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     return parser.parse_args()
@@ -58,7 +63,7 @@ def around_one_switch(num_workers: int, rate_bits_per_s: int) -> Topology:
 
 
 def run_workers(
-    options: argparse.Namespace, labels: list[str], rate_bits_per_s: int
+    options: argparse.Namespace, labels: list[str], rate_bits_per_s: int, credentials: Path
 ) -> list[dict[str, Any]]:
     """Build the testbed, run the workers, and return the output of each."""
     topology = around_one_switch(options.workers, rate_bits_per_s)
@@ -67,6 +72,7 @@ def run_workers(
             *(sys.executable, str(WORKER), "--labels", ",".join(labels)),
             *sum_arguments(options, testbed),
             *("--addresses", ",".join(host.address for host in topology.hosts)),
+            *("--credentials", str(credentials)),
         ]
         return outputs(
             testbed.run_workers(
@@ -82,7 +88,9 @@ def main() -> None:
     options = parse_options()
     check_machine()
     rate_bits_per_s = parse_rate(options.rate)
-    labels = [options.only] if options.only else list(NAMES)
+    labels = [label for label in NAMES if label != "tls" or options.tls]
+    if options.only:
+        labels = [options.only]
     machine = describe_machine()
     try:
         from_host, to_host = probed_rate(rate_bits_per_s)
@@ -95,7 +103,10 @@ def main() -> None:
             f" repeats after 1 warm-up, in turn; every sum verified\n\n{report.HEADING}",
             flush=True,
         )
-        workers = run_workers(options, labels, rate_bits_per_s)
+        with tempfile.TemporaryDirectory() as folder:
+            if "tls" in labels:
+                make_credentials(Path(folder))
+            workers = run_workers(options, labels, rate_bits_per_s, Path(folder) / "worker")
     except TestbedError as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
     limit_s = limits.ring_limit_s(options.bytes, carried, options.workers)
@@ -105,6 +116,10 @@ def main() -> None:
     if not options.only:
         ratio = row["host"]["median_s"] / row["gloo"]["median_s"]
         print(f"{'':>9}{ratio:.2f} times Gloo's time over the same links")
+    if "tls" in row and "host" in row:
+        ratio = row["tls"]["median_s"] / row["host"]["median_s"]
+        cpu_ratio = row["tls"]["worker_cpu_s"] / row["host"]["worker_cpu_s"]
+        print(f"{'':>9}TLS: {ratio:.2f} times the time, {cpu_ratio:.2f} times the processor time")
     for line in report.bound_lines(row, {label: NAMES[label] for label in labels}):
         print(line)
     peaks = [worker["peak_bytes"] for worker in workers]

@@ -9,6 +9,7 @@ has all hosts of the testbed and no switch. The last line of the output is JSON.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import resource
 import sys
 from pathlib import Path
@@ -31,8 +32,10 @@ from benchmarks.allreduce.allreduce_worker import (
 from switchfold.hostlib import Session, SessionOptions
 from switchfold.hostlib.config import transport_from_environment
 from switchfold.hostlib.control.view import Endpoint, JobView, Member
+from switchfold.hostlib.credentials import credentials_in
 from switchfold.hostlib.peers import PeerServer
 from switchfold.hostlib.slots.wire import VALUES_PER_PACKET_WIDE
+from switchfold.hostlib.transports.udp import UdpTransport
 
 PEER_PORT = 29600
 
@@ -49,13 +52,16 @@ def run_one(
     return {"label": label, "repeat": repeat, **run}
 
 
-def open_session(options: argparse.Namespace) -> Session:
-    """Return a session among the hosts of the testbed."""
-    transport = transport_from_environment()
-    peers = PeerServer(transport.local.address, PEER_PORT)
+def open_session(options: argparse.Namespace, *, has_tls: bool) -> Session:
+    """Return a session among the hosts of the testbed; no packets leave from its transport."""
+    with contextlib.closing(transport_from_environment()) as named:
+        transport = UdpTransport(named.local.address)
+    port = PEER_PORT + has_tls
+    credentials = credentials_in(options.credentials) if has_tls else None
+    peers = PeerServer(transport.local.address, port, credentials=credentials)
     untyped.distributed.barrier()  # from here on all workers listen
     members = tuple(
-        Member(worker_id=i, address=address, peer_address=address, peer_port=PEER_PORT)
+        Member(worker_id=i, address=address, peer_address=address, peer_port=port)
         for i, address in enumerate(options.addresses)
     )
     view = JobView(
@@ -75,11 +81,13 @@ def open_session(options: argparse.Namespace) -> Session:
 def run_all(options: argparse.Namespace) -> dict[str, Any]:
     """Let contenders take turns, so that noise of the machine affects both."""
     gloo = open_gloo(options.rendezvous, options.timeout)
-    with open_session(options) as session:
-        contenders: dict[str, Allreduce] = {
-            "host": lambda array: session.allreduce(array, precision="block").result(),
-            "gloo": gloo,
-        }
+    with contextlib.ExitStack() as stack:
+        contenders: dict[str, Allreduce] = {"gloo": gloo}
+        for label in sorted({"host", "tls"}.intersection(options.labels)):
+            session = stack.enter_context(open_session(options, has_tls=label == "tls"))
+            contenders[label] = lambda array, session=session: session.allreduce(
+                array, precision="block"
+            ).result()
         runs = [
             run_one(contenders[label], label, repeat, options)
             for repeat in range(options.repeats + 1)  # the first of each is warm-up
@@ -94,6 +102,7 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = worker_parser()
+    parser.add_argument("--credentials", type=Path, required=True)
     parser.add_argument("--labels", type=lambda text: text.split(","), required=True)
     parser.add_argument("--addresses", type=lambda text: text.split(","), required=True)
     print_content(run_all, parser.parse_args())

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from ...hostlib.control.credentials import token_problem
+from ...hostlib.credentials.tokens import token_problem
 from ...hostlib.options import LONGEST_LEASE_S
 from ..errors import InvalidJobError
 from .printable import quoted

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..credentials.tokens import token_problem
 from ..errors import ConfigurationError
 from ..options import SessionOptions
 from ..slots.wire import WIRE_VERSION
-from .credentials import token_problem
 from .session_api import session_pb2 as api
 from .view import UNKNOWN_MAC, Endpoint, JobView
 

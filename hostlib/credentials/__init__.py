@@ -3,7 +3,14 @@
 """Who may call whom: certificates and their roles for every channel, and tokens."""
 
 from ..errors import CredentialsError
-from .files import Credentials
+from .files import Credentials, credentials_in
 from .roles import Role, role_name, roles_of
 
-__all__ = ["Credentials", "CredentialsError", "Role", "role_name", "roles_of"]
+__all__ = [
+    "Credentials",
+    "CredentialsError",
+    "Role",
+    "credentials_in",
+    "role_name",
+    "roles_of",
+]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ REVOKED_FILE: Final = "crl.pem"
 class Credentials:
     """One process's credentials, in PEM files; made by `switchfold certs issue`.
 
-    Every use reads the files, so a renewed certificate counts from the next connection on.
+    Every use looks for changed files, so a renewed certificate counts from the next connection on.
     """
 
     folder: Path
@@ -61,7 +62,7 @@ class Credentials:
 
     def check(self) -> None:
         """Raise CredentialsError unless all files are there and belong together."""
-        self.server_context()
+        self.new_server_context()
 
     def own_problem(self) -> str:
         """Return why others will refuse this certificate, "" if nothing is known.
@@ -70,11 +71,11 @@ class Credentials:
         refusing end often closes the connection and gives no reason. Raises CredentialsError.
         """
         to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-        calling = self.client_context()
+        calling = self.new_client_context()
         calling.check_hostname = False
         ends = [
             calling.wrap_bio(to_client, to_server),
-            self.server_context().wrap_bio(to_server, to_client, server_side=True),
+            self.new_server_context().wrap_bio(to_server, to_client, server_side=True),
         ]
         try:
             while ends:
@@ -96,17 +97,25 @@ class Credentials:
         A client's certificate must be the authority's and not revoked; its role is the caller's to
         check. Raises CredentialsError.
         """
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.num_tickets = 0  # no resumption: each connection shows its certificate
-        return self._loaded(context)
+        return _server_context(self, self.version())
 
     def client_context(self) -> ssl.SSLContext:
         """Return what a calling end needs; give `role_name` of the server as server_hostname.
 
         Raises CredentialsError.
         """
+        return _client_context(self, self.version())
+
+    def new_client_context(self) -> ssl.SSLContext:
+        """Return a client's context that the caller may change."""
         return self._loaded(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+
+    def new_server_context(self) -> ssl.SSLContext:
+        """Return a server's context that the caller may change."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.num_tickets = 0  # no resumption: each connection shows its certificate
+        return self._loaded(context)
 
     def read(self, path: Path) -> bytes:
         """Return the content of one of the files; raises CredentialsError, which names it."""
@@ -148,6 +157,28 @@ class Credentials:
                 f"credentials in {self.folder}: {problem} in PEM: {_reason(error)};"
                 " make them with 'switchfold certs issue'"
             ) from error
+
+
+def credentials_in(folder: str | Path | None) -> Credentials | None:
+    """Return the credentials of a folder, None if none is given. Raises CredentialsError."""
+    if not folder:
+        return None
+    credentials = Credentials(Path(folder))
+    credentials.check()
+    return credentials
+
+
+@functools.lru_cache(maxsize=64)
+def _server_context(credentials: Credentials, version: object) -> ssl.SSLContext:
+    """Connections share a context, which takes over a millisecond to make, until files change."""
+    del version
+    return credentials.new_server_context()
+
+
+@functools.lru_cache(maxsize=64)
+def _client_context(credentials: Credentials, version: object) -> ssl.SSLContext:
+    del version
+    return credentials.new_client_context()
 
 
 def _refuse_passphrase() -> str:

@@ -132,7 +132,7 @@ def _problem(sock: socket.socket, credentials: Credentials | None, server: str) 
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     else:
-        context = credentials.client_context()
+        context = credentials.new_client_context()
     context.set_alpn_protocols([_ALPN])
     try:
         with context.wrap_socket(sock, server_hostname=server) as encrypted:

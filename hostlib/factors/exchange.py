@@ -16,6 +16,7 @@ from typing import Any, Protocol, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..credentials import Credentials
 from ..errors import (
     ConfigurationError,
     ExchangeTimeoutError,
@@ -65,6 +66,8 @@ class ExchangeOptions:
     job: int = 1
     token: str = ""
     """Secret that the workers share."""
+    credentials: Credentials | None = None
+    """Certificate of this worker; None: no TLS. It may differ between workers."""
     timeout_s: float = 30.0
     """Limit for an exchange; its error names the missing workers."""
     connect_s: float = 20.0
@@ -116,7 +119,9 @@ class FactorExchange:
             raise ConfigurationError(f"worker {worker_id} of {len(peers)} addresses")
         if server is None:
             address, port = peers[worker_id]
-            server = PeerServer(address, port, token=self.options.token)
+            server = PeerServer(
+                address, port, token=self.options.token, credentials=self.options.credentials
+            )
         self._loop = server.loop
         self._mesh = Mesh(
             server,

@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
-from ..errors import PeerError
+from ..credentials import Role
+from ..errors import PeerError, PeerRefusedError
 from ..peers import PeerServer
 from ..peers.connection import Connection
 from ..peers.frames import Frame
+from ..peers.tls_stream import calling
 
 ANSWER_S = 1.0
 """Longest wait for an answer."""
@@ -32,7 +34,13 @@ class LifeSign:
         self._connection: Connection | None = None
         self._timer = server.loop.call_later(ANSWER_S, self._expire)
         try:
-            self._connection = Connection.open(server.loop, address, server.address, self)
+            self._connection = Connection.open(
+                server.loop,
+                address,
+                server.address,
+                self,
+                tls=calling(server.credentials, Role.WORKER),
+            )
         except PeerError:
             server.loop.call_later(0, lambda: self._end(False))
 
@@ -53,8 +61,8 @@ class LifeSign:
         """Do nothing: the connection is open, but may break at once."""
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
-        """The member does not live."""
-        self._end(False)
+        """The member does not live, unless it has answered that it wants another certificate."""
+        self._end(isinstance(error, PeerRefusedError))
 
     def _expire(self) -> None:
         self._end(self._connection is not None and self._connection.is_established)

@@ -204,6 +204,8 @@ class ParameterClient:
                     options.job, GENERATION, self.worker_id, shard, Purpose.PARAMETERS
                 ),
                 token=options.token,
+                credentials=options.credentials,
+                server_role=options.server_role,
             )
             self._shards.append(
                 RemoteShard(self, self._loop, call, unreachable_s=options.reconnect_s)

@@ -15,10 +15,12 @@ from types import FrameType
 from typing import Never
 
 from ..config import (
+    credentials_from_environment,
     job_token_from_environment,
     secret_from_environment,
     token_from_environment,
 )
+from ..credentials import Credentials, credentials_in
 from ..errors import ConfigurationError, HostlibError
 from .hot_server.options import HotRowOptions
 from .options import ServerOptions, StragglerDrop
@@ -30,8 +32,9 @@ _SIGNALS = frozenset((signal.SIGINT, signal.SIGTERM))
 _DESCRIPTION = """\
 Run one shard of a parameter server. It prints "listening on ADDRESS:PORT" when workers may connect,
 and runs until SIGINT or SIGTERM. The secret that workers must prove is that of the variable
-SWITCHFOLD_JOB_TOKEN, else of SWITCHFOLD_TOKEN. With --controller, SWITCHFOLD_TOKEN is the
-controller's token, and tables that ask for hot keys have them in the job's switches.
+SWITCHFOLD_JOB_TOKEN, else of SWITCHFOLD_TOKEN. Give --credentials, and workers connect by TLS, with
+certificates of both ends. With --controller, SWITCHFOLD_TOKEN is the controller's token, and tables
+that ask for hot keys have them in the job's switches.
 """
 _HOT_OPTIONS: dict[str, tuple[str, type, str, str]] = {
     "--hot-address": ("address", str, "ADDRESS", "this host's address for switches (--address)"),
@@ -91,6 +94,13 @@ def _parser(program: str) -> argparse.ArgumentParser:
         metavar="DIRECTORY",
         help="keep tables and tensors here: the server starts with them, also after a crash",
     )
+    parser.add_argument(
+        "--credentials",
+        type=Path,
+        metavar="DIRECTORY",
+        help="certificate and key of this server, of the role server: workers connect by TLS (the"
+        " variable SWITCHFOLD_CREDENTIALS)",
+    )
     for name in _RETIRED:
         parser.add_argument(name, type=_retired, help=argparse.SUPPRESS)
     parser.add_argument(
@@ -112,7 +122,9 @@ def _parser(program: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _hot_options(options: argparse.Namespace) -> HotRowOptions | None:
+def _hot_options(
+    options: argparse.Namespace, credentials: Credentials | None
+) -> HotRowOptions | None:
     """Return the options of hot rows, None without them. Raises ConfigurationError."""
     given = {
         name: getattr(options, option.removeprefix("--").replace("-", "_"))
@@ -131,6 +143,7 @@ def _hot_options(options: argparse.Namespace) -> HotRowOptions | None:
         job=options.hot_job or "",
         token=token_from_environment(),
         job_token=job_token_from_environment() if job_token is None else job_token,
+        credentials=None if credentials is None else str(credentials.folder),
         **given,
     )
 
@@ -179,6 +192,7 @@ def _stop_signal() -> Generator[Callable[[], object]]:
 def _serve(
     options: argparse.Namespace, drop: StragglerDrop | None, await_stop: Callable[[], object]
 ) -> int:
+    credentials = credentials_in(options.credentials) or credentials_from_environment()
     secret = options.hot_job_token or secret_from_environment()
     server_options = ServerOptions(
         num_workers=options.num_workers,
@@ -188,13 +202,14 @@ def _serve(
         stragglers=drop,
         log=options.log,
         latency_log=options.latency_log,
-        hot=_hot_options(options),
+        hot=_hot_options(options, credentials),
     )
     server = ParameterServer(
         server_options,
         address=options.address,
         port=options.port,
         token=secret,
+        credentials=credentials,
         job=options.job,
     )
     with server:

@@ -8,6 +8,7 @@ import enum
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..credentials import Credentials, Role
 from ..errors import ConfigurationError
 from .hot_server.options import HotRowOptions
 from .layout import PAIR_BYTES
@@ -90,6 +91,10 @@ class ClientOptions:
     job: int = 1
     token: str = ""
     """Secret that servers and workers share."""
+    credentials: Credentials | None = None
+    """Certificate of this worker; None: no TLS."""
+    server_role: Role = Role.SERVER
+    """Role that the servers' certificates must have; Role.WORKER if workers host them."""
     source: str = "0.0.0.0"  # noqa: S104 - any of this host's
     """Address from which the client connects."""
     pair_bytes: int = PAIR_BYTES

@@ -16,6 +16,7 @@ from typing import Self, final
 import numpy as np
 
 from ..control.row_server_link import RowServerRequest
+from ..credentials import Credentials
 from ..errors import (
     ConfigurationError,
     PeerClosedError,
@@ -59,17 +60,21 @@ class ParameterServer:
     (payload on the wire).
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - where it listens, and for whom
         self,
         options: ServerOptions,
         *,
         address: str = "127.0.0.1",
         port: int = 0,
         token: str = "",
+        credentials: Credentials | None = None,
         job: int = 1,
         row_link: RowLinkFactory = controller_link,
     ) -> None:
-        """`row_link` makes the link to the controller, if the options ask for hot rows."""
+        """`credentials`: workers connect by TLS, and must show a worker's certificate.
+
+        `row_link` makes the link to the controller, if the options ask for hot rows.
+        """
         if not (0 <= port < 1 << 16 and 0 <= job < 1 << 32):
             raise ConfigurationError(f"port {port}, job {job}; give a TCP port and a 32-bit job")
         self.options = options
@@ -80,7 +85,7 @@ class ParameterServer:
         self._pairs: dict[tuple[int, int], PairState] = {}
         self._ends: dict[int, Answered] = {}
         self._gone_s: dict[int, float] = {}
-        self._peers = PeerServer(address, port, token=token)
+        self._peers = PeerServer(address, port, token=token, credentials=credentials)
         self.address, self.port, self.loop = address, self._peers.port, self._peers.loop
         self._latency: ServerLog | None = None
         self._hot: HotRowServer | None = None

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from typing import Protocol, final
 
+from ..credentials import Role
 from ..errors import (
     PeerClosedError,
     PeerError,
@@ -22,16 +23,14 @@ from ..errors import (
 )
 from .event_loop import EventLoop
 from .frames import HEADER_BYTES, Frame, Packable
+from .stream import ByteStream, PlainStream
+from .tls_stream import TlsEnd, TlsStream
 
 _logger = logging.getLogger(__name__)
 READ_BUDGET_BYTES = 4 << 20
 """Bytes read from one connection before the loop turns to the others."""
 AHEAD_BYTES = 16 << 10
 """Bytes that one system call may read beyond a payload: the next header, or whole small frames."""
-LOW_WATER_BYTES = 8 << 10
-"""The kernel collects this much of a payload, or the rest of it, before it wakes this thread. On a
-slow link each segment would wake it otherwise. With 64 KiB, streams at 1 Gbit/s were stuck at
-570 Mbit/s, as the kernel's buffers did not grow."""
 KEEPALIVE_S = 1
 """Pause between two probes of a silent connection. The other kernel answers them, whatever its
 process does."""
@@ -43,18 +42,6 @@ SEND_BUFFERS = 16
 """Most buffers that one system call sends."""
 _TCP_INFO_AGES = struct.Struct("=52x2I")
 """Fields of Linux's tcp_info: milliseconds since the last bytes and the last acknowledgement."""
-
-
-def is_to_itself(sock: socket.socket) -> bool:
-    """Return whether a connection has no other end.
-
-    If nobody listens on a local port any more, the kernel may choose that same port for the calling
-    end, which then is connected to itself.
-    """
-    try:
-        return sock.getsockname() == sock.getpeername()
-    except OSError:  # already closed
-        return False
 
 
 class FrameReceiver(Protocol):
@@ -73,7 +60,7 @@ class FrameReceiver(Protocol):
         ...
 
     def on_drained(self, connection: Connection) -> None:
-        """Learn that all waiting bytes have left, or that the connection is established."""
+        """Learn that all waiting bytes have left, or that the other kernel has accepted."""
         ...
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
@@ -86,8 +73,15 @@ class Connection:
     """Both directions of one connection; used only in the loop's thread."""
 
     def __init__(
-        self, loop: EventLoop, sock: socket.socket, receiver: FrameReceiver, *, is_connecting: bool
+        self,
+        loop: EventLoop,
+        sock: socket.socket,
+        receiver: FrameReceiver,
+        *,
+        is_connecting: bool,
+        tls: TlsEnd | None = None,
     ) -> None:
+        """`tls`: this end, if the connection is protected."""
         self.receiver = receiver
         self.sent_bytes = 0
         """Bytes that the kernel has taken."""
@@ -106,7 +100,13 @@ class Connection:
         self._taken_ns = 0  # when bytes were last read
         self._loop = loop
         self._socket = sock
-        self._is_connecting = is_connecting
+        self._stream: ByteStream
+        if tls is None:
+            self._stream = PlainStream(sock, is_connecting=is_connecting)
+        else:
+            self._stream = TlsStream(sock, tls, is_connecting=is_connecting)
+        self._is_opening = self._stream.wants != 0
+        self._is_read_due = False  # without an event of the socket
         self._is_paused = False
         self._is_closed = False
         self._is_ending = False
@@ -135,7 +135,13 @@ class Connection:
 
     @classmethod
     def open(
-        cls, loop: EventLoop, address: tuple[str, int], source: str, receiver: FrameReceiver
+        cls,
+        loop: EventLoop,
+        address: tuple[str, int],
+        source: str,
+        receiver: FrameReceiver,
+        *,
+        tls: TlsEnd | None = None,
     ) -> Connection:
         """Start to connect from the address `source`; the receiver learns of later errors."""
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -149,7 +155,7 @@ class Connection:
         if code not in (0, errno.EINPROGRESS):
             sock.close()
             raise PeerUnreachableError(f"cannot connect to {address}: {errno.errorcode[code]}")
-        return cls(loop, sock, receiver, is_connecting=True)
+        return cls(loop, sock, receiver, is_connecting=True, tls=tls)
 
     @property
     def moved_s(self) -> float:
@@ -208,13 +214,21 @@ class Connection:
         self._outgoing.append(memoryview(frame.pack()))
         if payload is not None and payload.nbytes:
             self._outgoing.append(payload)
-        if was_drained and not self._is_connecting:
+        if was_drained and not self._is_opening:
             self._guard_write()
 
     def push(self) -> None:
         """Hand bytes to the kernel now, because the caller keeps the loop busy for longer."""
-        if self._outgoing and not self._is_connecting and not self._is_closed:
+        if self._outgoing and not self._is_opening and not self._is_closed:
             self._guard_write()
+
+    def check_role(self, role: Role) -> None:
+        """Raise PeerRefusedError if the other end has shown a certificate without this role."""
+        self._stream.check_role(role)
+
+    def refuse_silent(self, frame: bytes) -> bool:
+        """See `ByteStream.refuse_silent`."""
+        return not self._is_closed and self._stream.refuse_silent(frame)
 
     def resume(self) -> None:
         """Read again, after the receiver had no place for a payload."""
@@ -243,48 +257,57 @@ class Connection:
 
         Closing with unread bytes would reset the connection, and the sent bytes might get lost.
         """
-        if self._is_closed or self._is_connecting or self._outgoing or self._is_paused:
+        if self._is_closed or self._is_opening or self._outgoing or self._is_paused:
             self.close()
             return
         self._is_ending = True
         self.receiver = _Discard(self, self._loop)
         with contextlib.suppress(OSError):  # broken: the next read reports it
-            self._socket.shutdown(socket.SHUT_WR)
+            self._stream.end_sending()
 
     def on_ready(self, events: int) -> None:
         """Read and write as far as the socket is ready."""
-        if self._is_connecting and events & selectors.EVENT_WRITE:
-            code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            if code:
-                name = errno.errorcode.get(code, str(code))
-                self.close(PeerUnreachableError(f"connection failed: {name}"))
-                return
-            if is_to_itself(self._socket):
-                self.close(
-                    PeerUnreachableError("nobody listens there: the connection reached its own end")
-                )
-                return
-            self._is_connecting = False
-            self._read_s = time.monotonic()
-        if events & selectors.EVENT_READ:
+        if self._is_opening:
+            self._go_on_opening(events)
+        elif events & selectors.EVENT_READ:
             self._read_on()
         if events & selectors.EVENT_WRITE and not self._is_closed:
-            self._guard_write()
+            if not self._is_opening:
+                self._guard_write()
             if not self._outgoing and not self._is_closed:
                 self.receiver.on_drained(self)
 
+    def _go_on_opening(self, events: int) -> None:
+        if not events & self._stream.wants:
+            return
+        try:
+            self._stream.go_on_opening()
+        except PeerError as error:
+            self.close(error)
+            return
+        except OSError as error:
+            self.close(PeerUnreachableError(f"connection broke: {error}"))
+            return
+        self._is_opening = self._stream.wants != 0
+        self._watch()
+        if not self._is_opening:
+            self._read_s = time.monotonic()
+            self._read_on()
+
     def _watch(self) -> None:
-        events = 0
-        if not self._is_paused:
-            events |= selectors.EVENT_READ
-        if self._outgoing or self._is_connecting:
-            events |= selectors.EVENT_WRITE
+        events = self._stream.wants
+        if not self._is_opening:
+            if not self._is_paused:
+                events |= selectors.EVENT_READ
+            if self._outgoing:
+                events |= selectors.EVENT_WRITE
         if events != self._events:
             self._loop.watch(self._socket, events, self)
             self._events = events
 
     def _read_on(self) -> None:
-        if self._is_closed or self._is_paused:
+        self._is_read_due = False
+        if self._is_closed or self._is_paused or self._is_opening:
             return
         try:
             self._read()
@@ -295,6 +318,10 @@ class Connection:
         except Exception as error:
             _logger.exception("taking a frame failed")
             self.close(PeerProtocolError(f"taking a frame failed: {error!r}"))
+        is_reading = not (self._is_closed or self._is_paused or self._is_read_due)
+        if is_reading and self._stream.has_unread:
+            self._is_read_due = True
+            self._loop.call_later(0, self._read_on)
 
     def _read(self) -> None:
         budget = READ_BUDGET_BYTES
@@ -366,7 +393,7 @@ class Connection:
 
     def _expect(self, num_bytes: int) -> None:
         """Let the kernel wake this thread after so many bytes; 0: at the first byte."""
-        low_water = max(1, min(num_bytes, LOW_WATER_BYTES))
+        low_water = max(1, min(num_bytes, self._stream.low_water_bytes))
         if low_water != self._low_water:
             self._low_water = low_water
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, low_water)
@@ -375,7 +402,7 @@ class Connection:
         """Return the number of bytes received, 0 if there are none; raise at the stream's end."""
         self._is_dry = True
         try:
-            count = self._socket.recvmsg_into(places)[0]
+            count = self._stream.receive(places)
         except (BlockingIOError, InterruptedError):
             return 0
         if count == 0:
@@ -403,7 +430,7 @@ class Connection:
         while outgoing:
             buffers = [outgoing[i] for i in range(min(SEND_BUFFERS, len(outgoing)))]
             try:
-                sent = self._socket.sendmsg(buffers)
+                sent = self._stream.send(buffers)
             except (BlockingIOError, InterruptedError):
                 return
             self.sent_bytes += sent

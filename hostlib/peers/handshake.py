@@ -7,10 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from ..credentials import Credentials, Role
 from ..errors import PeerProtocolError, PeerRefusedError
 from .connection import Connection, FrameReceiver
 from .event_loop import EventLoop
 from .frames import Frame, FrameKind, Greeting, Purpose
+from .tls_stream import calling
 
 _KINDS = frozenset((FrameKind.CHALLENGE, FrameKind.WELCOME, FrameKind.REFUSED, FrameKind.HEARTBEAT))
 
@@ -26,10 +28,15 @@ class PeerCall:
     greeting: Greeting
     token: str
     """Secret that all workers of the job hold."""
+    credentials: Credentials | None = None
+    """Certificate of the calling end; None: no TLS."""
+    server_role: Role = Role.WORKER
+    """Role that the server's certificate must have."""
 
     def connect(self, loop: EventLoop, receiver: FrameReceiver) -> Connection:
         """Start to connect; the receiver learns of later errors."""
-        return Connection.open(loop, self.address, self.source, receiver)
+        tls = calling(self.credentials, self.server_role)
+        return Connection.open(loop, self.address, self.source, receiver, tls=tls)
 
 
 @final

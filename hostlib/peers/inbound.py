@@ -9,17 +9,23 @@ import os
 import socket
 from typing import TYPE_CHECKING, final
 
+from ..credentials import CredentialsError, Role
 from ..errors import PeerError, PeerProtocolError, PeerRefusedError, ResultForgottenError
 from .connection import Connection
 from .frames import NONCE_BYTES, PIECE_BYTES, FetchFrame, Frame, FrameKind, Greeting, Purpose
 from .heartbeat import Heartbeat
 from .results import RetainedResult
+from .tls_stream import called
 
 if TYPE_CHECKING:
     from .server import PeerServer
 
 GREETING_S = 5.0
 """Longest time until the greeting; a connection without one is a stranger's."""
+TLS_GREETING_S = 20.0
+"""The same with TLS: on a busy machine, many handshakes at once take seconds of the processor."""
+SILENT_S = 2.0
+"""A caller that has not begun with TLS after this time may not know of it, and is told."""
 IDLE_FETCHER_S = 60.0
 """Longest time between two requests for results."""
 REFUSED_S = 1.0
@@ -40,11 +46,16 @@ class InboundPeer:
         self._wanted: int | None = None
         self._is_refused = False
         self._sent_bytes = 0
-        self.connection = Connection(server.loop, sock, self, is_connecting=False)
+        self.connection = Connection(
+            server.loop, sock, self, is_connecting=False, tls=called(server.credentials)
+        )
         self.connection.send(
             Frame(FrameKind.CHALLENGE, payload_bytes=NONCE_BYTES), memoryview(self._nonce)
         )
-        self._timer = server.loop.call_later(GREETING_S, self._expire)
+        limit_s = GREETING_S if server.credentials is None else TLS_GREETING_S
+        self._timer = server.loop.call_later(limit_s, self._expire)
+        if server.credentials is not None:
+            server.loop.call_later(SILENT_S, self._refuse_silent)
 
     @property
     def is_known(self) -> bool:
@@ -70,6 +81,11 @@ class InboundPeer:
         if self._is_refused:
             return
         if frame.kind is FrameKind.GREETING:
+            try:
+                connection.check_role(Role.WORKER)
+            except PeerRefusedError as error:
+                self._refuse(str(error), "refused_certificate")
+                return
             try:
                 greeting = Greeting.unpack(bytes(payload), self._server.token, self._nonce)
             except PeerRefusedError as error:
@@ -100,8 +116,13 @@ class InboundPeer:
         if self._is_refused:
             return
         if self._greeting is None or isinstance(error, PeerProtocolError):
-            self._server.counters["refused_stranger"] += 1
-            _logger.info("refused the connection from %s: %s", self._address, error)
+            is_certificate = isinstance(error, PeerRefusedError)
+            cause = "refused_certificate" if is_certificate else "refused_stranger"
+            self._server.counters[cause] += 1
+            # Anybody may cause the others.
+            is_own_fault = isinstance(error.__cause__, CredentialsError)
+            level = logging.WARNING if is_own_fault else logging.INFO
+            _logger.log(level, "refused the connection from %s: %s", self._address, error)
 
     def review(self) -> None:
         """Answer, refuse or hand over, if this connection's view or result is there now."""
@@ -187,11 +208,24 @@ class InboundPeer:
         if self._heartbeat is not None:
             self._heartbeat.stop()
 
+    def _refuse_silent(self) -> None:
+        text = (
+            b"this server speaks TLS, and the caller does not begin with it; give the caller"
+            b" credentials: SessionOptions.credentials, or the variable SWITCHFOLD_CREDENTIALS"
+        )
+        if self.connection.refuse_silent(Frame(FrameKind.REFUSED, len(text)).pack() + text):
+            self._server.counters["refused_stranger"] += 1
+            _logger.info("refused the connection from %s: it does not begin TLS", self._address)
+            self._end_refused()
+
     def _refuse(self, reason: str, counter: str) -> None:
         self._server.counters[counter] += 1
         self._stop_heartbeat()
         text = reason.encode()
         self.connection.send(Frame(FrameKind.REFUSED, payload_bytes=len(text)), memoryview(text))
+        self._end_refused()
+
+    def _end_refused(self) -> None:
         self._is_refused = True
         # Closing with unread bytes would reset the connection, and the reason might get lost.
         self._timer.cancel()

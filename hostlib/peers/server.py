@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self, final
 
+from ..credentials import Credentials
 from ..errors import AddressUnreachableError, PeerError
 from .connection import LINGER_S, Connection
 from .event_loop import EventLoop
@@ -72,7 +73,8 @@ class PeerServer:
     """Serves one session over one listening TCP socket, in one thread.
 
     Open it before joining, as the port is part of the join request. Strangers are refused and
-    counted in `counters`. `token` is a secret that all workers of the job hold.
+    counted in `counters`. `token` is a secret that all workers of the job hold. With `credentials`,
+    all connections use TLS, and callers must show a worker's certificate.
     """
 
     def __init__(
@@ -81,10 +83,12 @@ class PeerServer:
         port: int = 0,
         *,
         token: str = "",
+        credentials: Credentials | None = None,
         results: RetainedResults | None = None,
     ) -> None:
         self.address = address
         self.token = token
+        self.credentials = credentials
         self.results = results or RetainedResults()
         """Results that other members may fetch."""
         self.counters: Counter[str] = Counter()
@@ -147,7 +151,13 @@ class PeerServer:
 
     def call(self, address: tuple[str, int], greeting: Greeting) -> PeerCall:
         """Return a call of another worker's server from this one's address."""
-        return PeerCall(address=address, source=self.address, greeting=greeting, token=self.token)
+        return PeerCall(
+            address=address,
+            source=self.address,
+            greeting=greeting,
+            token=self.token,
+            credentials=self.credentials,
+        )
 
     def close(self) -> None:
         """Close all connections and end the thread; a second call does nothing.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopback import LOOPBACK
+from switchfold.hostlib.credentials import Credentials
 from switchfold.hostlib.parameter_server import (
     ClientOptions,
     ParameterClient,
@@ -25,7 +26,7 @@ Floats = NDArray[np.float32]
 
 
 class ParameterCluster:
-    """`num_servers` 0: each worker holds a shard of its own."""
+    """`num_servers` 0: each worker holds a shard of its own. `credentials`: of the servers."""
 
     def __init__(
         self,
@@ -33,12 +34,15 @@ class ParameterCluster:
         num_servers: int = 1,
         *,
         client: dict[str, Any] | None = None,
+        credentials: Credentials | None = None,
         **server: Any,
     ) -> None:
         is_colocated = num_servers == 0
         self.servers = [
             ParameterServer(
-                ServerOptions(num_workers=num_workers, shard=shard, **server), address=LOOPBACK
+                ServerOptions(num_workers=num_workers, shard=shard, **server),
+                address=LOOPBACK,
+                credentials=credentials,
             )
             for shard in range(num_servers or num_workers)
         ]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from loopback import LOOPBACK
 from switchfold.hostlib.control.view import Member
+from switchfold.hostlib.credentials import Credentials
 from switchfold.hostlib.errors import PeerError
 from switchfold.hostlib.hosts import Algorithm, HostAllreduce, LinkCosts, Reduction
 from switchfold.hostlib.peers import PeerServer
@@ -46,8 +47,9 @@ class PeerGroup:
         *,
         silence_s: float = 3.0,
         generation: int = GENERATION,
+        credentials: Credentials | None = None,
     ) -> None:
-        self.servers = [PeerServer(LOOPBACK) for _ in range(num_members)]
+        self.servers = [PeerServer(LOOPBACK, credentials=credentials) for _ in range(num_members)]
         for worker_id, server in zip(range(0, 2 * num_members, 2), self.servers, strict=True):
             server.enter_job(JOB, worker_id)
         self.members = [

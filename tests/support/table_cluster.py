@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loopback import LOOPBACK
+from switchfold.hostlib.credentials import Credentials
 from switchfold.hostlib.parameter_server import (
     ClientOptions,
     HotRowUse,
@@ -32,9 +33,15 @@ class TableCluster:
     """Servers with a log in `folder` each, or without one; clients close with the cluster."""
 
     def __init__(
-        self, num_workers: int, num_servers: int = 1, folder: Path | None = None, **server: Any
+        self,
+        num_workers: int,
+        num_servers: int = 1,
+        folder: Path | None = None,
+        credentials: Credentials | None = None,
+        **server: Any,
     ) -> None:
         self._num_workers, self._folder, self._options = num_workers, folder, server
+        self._credentials = credentials
         self._stack = contextlib.ExitStack()
         self.servers = [self._start(shard, 0) for shard in range(num_servers)]
         self.addresses: list[Address] = [(server.address, server.port) for server in self.servers]
@@ -46,7 +53,9 @@ class TableCluster:
             log=None if self._folder is None else self._folder / f"log{shard}",
             **self._options,
         )
-        server = ParameterServer(options, address=LOOPBACK, port=port)
+        server = ParameterServer(
+            options, address=LOOPBACK, port=port, credentials=self._credentials
+        )
         self._stack.callback(server.close)
         return server
 

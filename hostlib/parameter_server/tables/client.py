@@ -95,6 +95,8 @@ class TableClient:
                         options.job, GENERATION, options.worker_id, shard, Purpose.TABLES
                     ),
                     token=options.token,
+                    credentials=options.credentials,
+                    server_role=options.server_role,
                 ),
                 self._incarnation,
                 options=options,

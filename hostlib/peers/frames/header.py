@@ -33,6 +33,8 @@ MAX_BATCH_BYTES = 1 << 26
 """Largest batch of keys with their rows or gradients."""
 
 _HEADER = struct.Struct("!HBBIQHHIIII")
+_TLS_HANDSHAKE = 0x1603
+"""Start of the first record of a TLS client, RFC 8446 section 5.1."""
 
 
 class FrameKind(enum.IntEnum):
@@ -171,7 +173,10 @@ class Frame(NamedTuple):
         values = _HEADER.unpack(header)
         magic, version, number, payload_bytes = values[:4]
         if magic != MAGIC:
-            raise PeerProtocolError(f"the bytes are no frame: they start with 0x{magic:04x}")
+            hint = ""
+            if magic == _TLS_HANDSHAKE:
+                hint = ": the other end speaks TLS; give this end credentials, too"
+            raise PeerProtocolError(f"the bytes are no frame: they start with 0x{magic:04x}{hint}")
         if version != FRAME_VERSION:
             raise PeerProtocolError(
                 f"frame version {version}; this library has {FRAME_VERSION}: install the same"

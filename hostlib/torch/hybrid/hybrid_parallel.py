@@ -13,7 +13,8 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from ...config import secret_from_environment
+from ...config import credentials_from_environment, secret_from_environment
+from ...credentials import credentials_in
 from ...errors import ConfigurationError, SchemeError
 from ...schemes import Cluster, InformationBook, Scheme
 from ...session import Session
@@ -58,9 +59,10 @@ class HybridParallel(nn.Module):
     see `iteration`.
     `address`: address at which other ranks reach this one by TCP; empty: SWITCHFOLD_PEER_ADDRESS,
     or the address that faces MASTER_ADDR. `token`: secret of external servers; empty:
-    SWITCHFOLD_TOKEN.
+    SWITCHFOLD_TOKEN. `credentials`: folder with this worker's certificate, for TLS with other ranks
+    and with external servers; empty: SWITCHFOLD_CREDENTIALS, or no TLS.
 
-    All ranks must pass the same options; `address`, `token` and `cluster` may differ. Raises
+    All ranks must pass the same options; those of this paragraph and `cluster` may differ. Raises
     ConfigurationError; forward and backward passes raise SyncError.
     """
 
@@ -82,6 +84,7 @@ class HybridParallel(nn.Module):
         first_iteration: int = 0,
         address: str = "",
         token: str = "",
+        credentials: str = "",
     ) -> None:
         super().__init__()
         self.module = module
@@ -101,6 +104,7 @@ class HybridParallel(nn.Module):
             first_iteration=first_iteration,
             address=address or peer_address(dist.get_rank()),
             token=token or secret_from_environment(),
+            credentials=credentials_in(credentials) or credentials_from_environment(),
         )
         device = next(module.parameters(), torch.empty(0)).device
         self._run = HybridRun(module, GroupTalk(group, device), session, options)

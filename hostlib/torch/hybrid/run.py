@@ -16,6 +16,7 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
+from ...credentials import Credentials
 from ...errors import ConfigurationError, HostlibError, SchemeError, SessionClosedError
 from ...schemes import Cluster, Scheme
 from ...session import Session
@@ -57,6 +58,7 @@ class HybridOptions:
     first_iteration: int
     address: str
     token: str
+    credentials: Credentials | None
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -71,7 +73,7 @@ class HybridOptions:
 
     def agreement(self, layers: list[TrainedLayer]) -> list[str]:
         """Return, as text, the options and parameters that must be the same on all ranks."""
-        own = {"address", "token", "cluster"}
+        own = {"address", "token", "credentials", "cluster"}
         options = [
             f"option {name}={value!r}" for name, value in vars(self).items() if name not in own
         ]
@@ -197,6 +199,7 @@ class HybridRun:
                 servers=options.servers,
                 address=options.address,
                 token=options.token,
+                credentials=options.credentials,
                 timeout_s=options.timeout_s,
                 straggler=self._straggler,
             ),

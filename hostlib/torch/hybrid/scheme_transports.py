@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, final
 
+from ...credentials import Credentials, Role
 from ...errors import ConfigurationError, SchemeError
 from ...factors import ExchangeOptions, FactorExchange
 from ...parameter_server import (
@@ -54,6 +55,8 @@ class TransportOptions:
     """Address at which other ranks reach this one by TCP."""
     token: str
     """Secret of external shards; for their own shards the ranks agree on another one."""
+    credentials: Credentials | None
+    """Certificate of this worker; None: no TLS."""
     timeout_s: float
     straggler: StragglerPolicy
 
@@ -81,7 +84,9 @@ class SchemeTransports:
     def open(self) -> tuple[list[_Place], list[_Place]]:
         """Listen; return (host, port) of all workers and of all shards. All ranks must call it."""
         servers = self._options.servers
-        self._listener = PeerServer(self._options.address, 0, token=self._token)
+        self._listener = PeerServer(
+            self._options.address, 0, token=self._token, credentials=self._options.credentials
+        )
         self._stack.callback(self._listener.close)
         workers = self._gather(self._listener.port)
         if isinstance(servers, Sequence):
@@ -93,6 +98,7 @@ class SchemeTransports:
                     self._server_options(),
                     address=self._options.address,
                     token=self._token,
+                    credentials=self._options.credentials,
                     job=self._job,
                 )
             )
@@ -140,6 +146,7 @@ class SchemeTransports:
         options = ExchangeOptions(
             job=self._job,
             token=self._token,
+            credentials=self._options.credentials,
             timeout_s=0.9 * self._options.timeout_s,  # its errors name the missing ranks
             connect_s=self._options.timeout_s,
         )
@@ -154,6 +161,8 @@ class SchemeTransports:
             worker_id=self._talk.rank,
             job=1 if is_elsewhere else self._job,
             token=self._options.token if is_elsewhere else self._token,
+            credentials=self._options.credentials,
+            server_role=Role.SERVER if is_elsewhere else Role.WORKER,
             pair_bytes=book.pair_bytes,
             timeout_s=self._options.timeout_s,
             reconnect_s=self._options.timeout_s,

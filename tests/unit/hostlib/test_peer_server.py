@@ -30,11 +30,12 @@ from switchfold.hostlib.errors import (
     ResultTimeoutError,
 )
 from switchfold.hostlib.peers import PeerServer, RetainedResult, RetainedResults
-from switchfold.hostlib.peers.connection import LOW_WATER_BYTES, Connection
+from switchfold.hostlib.peers.connection import Connection
 from switchfold.hostlib.peers.event_loop import EventLoop
 from switchfold.hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind, Greeting, Purpose
 from switchfold.hostlib.peers.heartbeat import Heartbeat
 from switchfold.hostlib.peers.results import describe_result
+from switchfold.hostlib.peers.stream import LOW_WATER_BYTES
 from time_bound import wait_until
 
 JOB = 5
