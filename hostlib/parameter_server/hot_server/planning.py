@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, final
@@ -66,16 +67,16 @@ class HotPlanner:
 
     def __init__(self, server_id: int) -> None:
         self._server_id = server_id
-        self._plans: dict[int, _TablePlan] = {}
+        self._plans: defaultdict[int, _TablePlan] = defaultdict(_TablePlan)
         self._overflowed: set[int] = set()
 
     def add_sketch(self, table: int, sketch: FrequencySketch) -> None:
         """Take what a worker has counted. Raises HotRowError if others count otherwise."""
-        self._plan(table).places.add_sketch(sketch)
+        self._plans[table].places.add_sketch(sketch)
 
     def add_batches(self, table: int, batches: KeyBatches) -> None:
         """Take the keys of some mini-batches of a worker."""
-        self._plan(table).places.add_batches(batches)
+        self._plans[table].places.add_batches(batches)
 
     def note_gradients(self, table: int, gradients: Floats) -> None:
         """Learn of gradients that a worker has pushed."""
@@ -83,7 +84,7 @@ class HotPlanner:
             step = -(-len(gradients) // _SAMPLED)
             sample = gradients[::step]
             largest = max(float(sample.max()), -float(sample.min()))
-            plan = self._plan(table)
+            plan = self._plans[table]
             plan.largest = max(plan.largest, largest)
 
     def note_sums(self, served: ServedRows, rows: U32, bitmaps: U32, lanes: Lanes) -> None:
@@ -93,7 +94,7 @@ class HotPlanner:
         sizes = np.ldexp(sizes / count_workers(bitmaps), served.rows["exponent"][indexes])
         for part in served.parts:
             own = sizes[(indexes >= part.first) & (indexes < part.first + part.layout.num_rows)]
-            plan = self._plan(part.table)
+            plan = self._plans[part.table]
             plan.largest = max(plan.largest, float(own.max(initial=0.0)))
 
     def note_overflows(self, rows: U32) -> None:
@@ -127,9 +128,10 @@ class HotPlanner:
         is_same = served.generation == view.generation and bool(in_view.all())
         if not is_same:
             self._keep(served)
-        free = np.arange(view.first_row, min(end, MOST_ROWS), dtype=np.uint32)
+        is_free = np.ones(max(0, min(end, MOST_ROWS) - view.first_row), np.bool_)
         if is_same:
-            free = np.setdiff1d(free, served.rows["row"])
+            is_free[served.rows["row"] - np.uint32(view.first_row)] = False
+        free = (np.flatnonzero(is_free) + view.first_row).astype(np.uint32)
         blocks: list[_Block] = []
         for number, table in tables.items():
             if not table.definition.hot_keys:
@@ -155,12 +157,9 @@ class HotPlanner:
             return None
         return self._assemble(view.generation, served, blocks)
 
-    def _plan(self, table: int) -> _TablePlan:
-        return self._plans.setdefault(table, _TablePlan())
-
     def _keep(self, served: ServedRows) -> None:
         for part in served.parts:
-            plan = self._plan(part.table)
+            plan = self._plans[part.table]
             plan.places.last_layout = part.layout
             exponents = served.rows["exponent"][part.first : part.first + part.layout.num_rows]
             plan.exponent = int(exponents.max())
@@ -173,7 +172,7 @@ class HotPlanner:
         self, number: int, table: PlannedTable, shape: RowShape, free: U32, *, is_refresh: bool
     ) -> _Block | None:
         """Return rows with the table's last layout, or with the keys that workers have counted."""
-        places = self._plan(number).places
+        places = self._plans[number].places
         layout = places.last_layout
         if layout is None or layout.shape != shape or layout.num_rows > free.size:
             layout = places.plan(table, shape, free.size) if is_refresh else None
@@ -185,13 +184,13 @@ class HotPlanner:
 
     def _refreshed(self, block: _Block, table: PlannedTable) -> _Block:
         """Return a table's rows with the keys that are hot now."""
-        layout = self._plan(block.table).places.refresh(table, block.layout)
+        layout = self._plans[block.table].places.refresh(table, block.layout)
         block.rows["epoch"][layout.epochs != block.layout.epochs] = 0
         return block._replace(layout=layout)
 
     def _scale(self, block: _Block, *, is_new: bool, may_fall: bool) -> None:
         """Set the exponents of rows that need another one, which takes a new epoch."""
-        plan, exponents = self._plan(block.table), block.rows["exponent"]
+        plan, exponents = self._plans[block.table], block.rows["exponent"]
         seen = max(plan.largest, plan.before)
         most_bits = math.frexp(seen)[1] if seen else 0
         wanted = min(max(most_bits + _HEADROOM_BITS - LANE_BITS, _EXPONENTS[0]), _EXPONENTS[1])
