@@ -61,6 +61,10 @@ class _Block(NamedTuple):
     rows: NDArray[np.void]
 
 
+_Scene = tuple[RowView, ServedRows, int]
+"""What a plan is made for: the view, the present rows, and the number of tables."""
+
+
 @final
 class HotPlanner:
     """Makes the next set of hot rows out of sketches and the sizes of gradients."""
@@ -69,6 +73,8 @@ class HotPlanner:
         self._server_id = server_id
         self._plans: defaultdict[int, _TablePlan] = defaultdict(_TablePlan)
         self._overflowed: set[int] = set()
+        self._has_news = False  # of gradients and sums, for the next plan
+        self._settled: _Scene | None = None  # for which the last plan has changed nothing
 
     def add_sketch(self, table: int, sketch: FrequencySketch) -> None:
         """Take what a worker has counted. Raises HotRowError if others count otherwise."""
@@ -84,8 +90,7 @@ class HotPlanner:
             step = -(-len(gradients) // _SAMPLED)
             sample = gradients[::step]
             largest = max(float(sample.max()), -float(sample.min()))
-            plan = self._plans[table]
-            plan.largest = max(plan.largest, largest)
+            self._note_size(table, largest)
 
     def note_sums(self, served: ServedRows, rows: U32, bitmaps: U32, lanes: Lanes) -> None:
         """Learn of sums: on average, a push is as large as its share of them."""
@@ -94,12 +99,17 @@ class HotPlanner:
         sizes = np.ldexp(sizes / count_workers(bitmaps), served.rows["exponent"][indexes])
         for part in served.parts:
             own = sizes[(indexes >= part.first) & (indexes < part.first + part.layout.num_rows)]
-            plan = self._plans[part.table]
-            plan.largest = max(plan.largest, float(own.max(initial=0.0)))
+            self._note_size(part.table, float(own.max(initial=0.0)))
+
+    def _note_size(self, table: int, largest: float) -> None:
+        plan = self._plans[table]
+        if largest > plan.largest:
+            plan.largest, self._has_news = largest, True
 
     def note_overflows(self, rows: U32) -> None:
         """Learn of rows whose sums were too large."""
         self._overflowed |= set(rows.tolist())
+        self._has_news |= rows.size > 0
 
     def empty(self, generation: int, served: ServedRows) -> ServedRows:
         """Return a set without rows; the layouts are kept for the next one."""
@@ -123,6 +133,10 @@ class HotPlanner:
 
         `is_refresh`: choose the hot keys again, where workers have sent sketches.
         """
+        scene = view, served, len(tables)
+        if scene == self._settled and not (is_refresh or self._has_news):
+            return None
+        self._settled, self._has_news = None, False
         end = view.first_row + view.num_rows
         in_view = (served.rows["row"] >= view.first_row) & (served.rows["row"] < end)
         is_same = served.generation == view.generation and bool(in_view.all())
@@ -154,6 +168,7 @@ class HotPlanner:
         self._overflowed.clear()
         has_new = any((block.rows["epoch"] == 0).any() for block in blocks)
         if is_same and not has_new and len(blocks) == len(served.parts):
+            self._settled = scene
             return None
         return self._assemble(view.generation, served, blocks)
 
