@@ -44,8 +44,8 @@ def test_rows_of_a_log_may_change_before_there_is_a_view() -> None:
         loop.stop(lambda: None)
 
 
-class Write(NamedTuple):
-    """A WRITE, and when it was sent."""
+class SentRow(NamedTuple):
+    """What a WRITE has, and when it was sent."""
 
     now_s: float
     row: int
@@ -53,7 +53,7 @@ class Write(NamedTuple):
     value: float
 
 
-class Scene:
+class ValueScene:
     """A server of 4 rows with a key each, a clock that the test drives, and a switch.
 
     `push` changes a key's value. Its row's WRITEs get receipts while `has_receipts`.
@@ -77,7 +77,7 @@ class Scene:
         self._timers: list[tuple[float, Callable[[], None]]] = []
         self.values = np.zeros((4, 1), np.float32)
         self.has_receipts = True
-        self.writes: list[Write] = []
+        self.writes: list[SentRow] = []
         packets = SimpleNamespace(values_per_packet=1, write=self._write)
         end = SimpleNamespace(speaks=self._speaks, packets=packets, send=self._send)
         self.server = ValueServer(cast(Any, self), cast(Any, self._tables), cast(Any, end), WRITE_S)
@@ -105,13 +105,13 @@ class Scene:
     def _write(self, rows: Any, epochs: Any, versions: Any, lanes: NDArray[np.int32]) -> None:
         values = lanes[:, 0].copy().view(np.float32).tolist()
         for row, version, value in zip(rows.tolist(), versions.tolist(), values, strict=True):
-            self.writes.append(Write(self._now_s, row, version, value))
+            self.writes.append(SentRow(self._now_s, row, version, value))
         headers = np.zeros(rows.size, [("slot_index", "<u4"), ("round", "<u4")])
         headers["slot_index"], headers["round"] = rows, versions
         if self.has_receipts:
             self.call_later(RECEIPT_S, lambda: self.server.take_receipts(headers))
 
-    def pass_by(self, duration_s: float) -> list[Write]:
+    def pass_by(self, duration_s: float) -> list[SentRow]:
         """Let time pass; return the WRITEs meanwhile."""
         end_s, before = self._now_s + duration_s, len(self.writes)
         while True:
@@ -148,8 +148,8 @@ class Scene:
 
 
 def test_rows_are_written_soon_while_sums_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene(monkeypatch)
-    assert {write.row for write in scene.pass_by(2 * WRITE_S)} == set(Scene.ROWS.tolist())
+    scene = ValueScene(monkeypatch)
+    assert {write.row for write in scene.pass_by(2 * WRITE_S)} == set(ValueScene.ROWS.tolist())
     for _ in range(10):
         scene.add_sum(0)
         scene.push(1)
@@ -159,7 +159,7 @@ def test_rows_are_written_soon_while_sums_come(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_idle_server_writes_all_rows_now_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene(monkeypatch)
+    scene = ValueScene(monkeypatch)
     scene.rest()
     for _ in range(3):
         begun = len(scene.writes)
@@ -167,7 +167,7 @@ def test_an_idle_server_writes_all_rows_now_and_again(monkeypatch: pytest.Monkey
             scene.push(2)
             scene.pass_by(IDLE_REWRITE_S / 10)
         counts = Counter(write.row for write in scene.writes[begun:])
-        assert set(counts) == set(Scene.ROWS.tolist())
+        assert set(counts) == set(ValueScene.ROWS.tolist())
         assert max(counts.values()) <= 4
         # The switch is never further behind than this.
         written = scene.pass_by(IDLE_REWRITE_S + WATCH_S + IDLE_WRITE_S)
@@ -177,14 +177,14 @@ def test_an_idle_server_writes_all_rows_now_and_again(monkeypatch: pytest.Monkey
 def test_the_first_sum_has_all_rows_written_that_changed_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    scene = Scene(monkeypatch)
+    scene = ValueScene(monkeypatch)
     scene.rest()
     scene.push(3)
     assert not [write for write in scene.pass_by(WATCH_S) if write.value]
     scene.add_sum(0)
     assert not scene.server.is_idle
     written = {write.row: write for write in scene.pass_by(IDLE_WRITE_S)}
-    assert set(written) == set(Scene.ROWS.tolist())
+    assert set(written) == set(ValueScene.ROWS.tolist())
     assert (written[10].value, written[13].value) == (1, 1)
     assert {write.version for write in written.values()} == {2}
     scene.push(1)
@@ -192,18 +192,18 @@ def test_the_first_sum_has_all_rows_written_that_changed_before(
 
 
 def test_an_idle_server_repeats_writes_without_receipts(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene(monkeypatch)
+    scene = ValueScene(monkeypatch)
     scene.rest()
     scene.has_receipts = False
     scene.push(3)
     lost = scene.pass_by(IDLE_REWRITE_S + WATCH_S + IDLE_WRITE_S)
-    assert Write(lost[-1].now_s, 13, 1, 1.0) in lost
+    assert SentRow(lost[-1].now_s, 13, 1, 1.0) in lost
     scene.has_receipts = True
     assert any(write.row == 13 for write in scene.pass_by(2 * IDLE_WRITE_S + 4 * REPEAT_S))
 
 
 def test_a_version_never_has_two_contents_nor_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene(monkeypatch)
+    scene = ValueScene(monkeypatch)
     rng = np.random.default_rng(1)
     for _ in range(400):
         key = int(rng.integers(4))
@@ -213,7 +213,7 @@ def test_a_version_never_has_two_contents_nor_goes_back(monkeypatch: pytest.Monk
             scene.push(key)
         scene.has_receipts = rng.random() < 0.9
         scene.pass_by(float(rng.exponential(0.1)))
-    for row in Scene.ROWS.tolist():
+    for row in ValueScene.ROWS.tolist():
         own = [write for write in scene.writes if write.row == row]
         assert [write.version for write in own] == sorted(write.version for write in own)
         assert [write.value for write in own] == sorted(write.value for write in own)
@@ -222,11 +222,11 @@ def test_a_version_never_has_two_contents_nor_goes_back(monkeypatch: pytest.Monk
 
 def test_other_rows_are_written_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an idle server has not written when its rows change, it writes with the new rows."""
-    scene = Scene(monkeypatch)
+    scene = ValueScene(monkeypatch)
     scene.rest()
     scene.push(3)
     scene.server.stop()
     assert not scene.server.is_idle
     assert not scene.pass_by(2 * IDLE_REWRITE_S)
     scene.server.start()
-    assert {write.row for write in scene.pass_by(2 * WRITE_S)} == set(Scene.ROWS.tolist())
+    assert {write.row for write in scene.pass_by(2 * WRITE_S)} == set(ValueScene.ROWS.tolist())
