@@ -194,6 +194,11 @@ class Testbed:
         """What an operator shows to switches: `switchfold.hostlib.credentials`."""
         return switch_operator(self.run_directory)
 
+    @property
+    def server_credentials(self) -> Credentials:
+        """What parameter servers show to workers and to the controller."""
+        return Credentials(role_folder(self.run_directory, Role.SERVER))
+
     def namespace_of(self, node: Host | Switch) -> str | None:
         """Return the namespace of a host or switch, None in mode udp."""
         return namespace_name(self.name, node) if self.mode == "veth" else None

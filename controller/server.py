@@ -28,7 +28,7 @@ from .api.session_service import SessionService
 from .api.waiting_calls import take_waiting_joins, waiting_call_options
 from .config import ControllerConfig
 from .database.database import Database
-from .errors import ListenError, SwitchUnreachableError
+from .errors import ConfigError, ListenError, SwitchUnreachableError
 from .fabric.fabric_state import FabricState
 from .fabric.fabric_watch import FabricWatch
 from .jobs.job import JobNumber
@@ -54,6 +54,12 @@ class ControllerServer:
     """Serves until its context is left; running jobs outlive it."""
 
     def __init__(self, config: ControllerConfig) -> None:
+        if config.credentials is None and not config.insecure:
+            raise ConfigError(
+                "no credentials: make certificates with 'switchfold certs init' and 'issue --role "
+                "controller', and give their folder with --credentials or in the file; or choose "
+                "--insecure (insecure = true), without TLS"
+            )
         self.config = config
         self.address = ""
         """Where the APIs listen, with the port that was taken."""

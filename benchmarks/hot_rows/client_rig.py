@@ -73,7 +73,12 @@ class ClientRig:
         with self.testbed as testbed:
             folder = testbed.run_directory / "run"
             folder.mkdir()
-            plan = replace(self._plan, controller=testbed.controller_address, job=JOB)
+            plan = replace(
+                self._plan,
+                controller=testbed.controller_address,
+                job=JOB,
+                server_credentials=str(testbed.server_credentials.folder),
+            )
             plan.write(folder / "server.json")
             with self._servers(folder) as sockets:
                 return self._run(plan, folder, sockets, module, options)

@@ -143,6 +143,7 @@ async def running_job(
     """Run a controller, a job of one worker, and a row server of it with so many rows."""
     config = ControllerConfig(
         switches=(SwitchConfig(name="s1", address=address, hosts=HOSTS),),
+        insecure=True,
         listen="127.0.0.1:0",
         database=folder / f"{address.rpartition(':')[2]}.sqlite3",
         connect_timeout_s=DEADLINE_S,

@@ -144,7 +144,7 @@ def run(
     \b
     Examples:
       switchfold controller run --config controller.toml
-      switchfold controller run --switch s1=127.0.0.1:9559 \\
+      switchfold controller run --insecure --switch s1=127.0.0.1:9559 \\
           --host s1/h1=1,10.0.0.1,02:00:00:00:00:01
 
     \b

@@ -210,7 +210,15 @@ class BatchSampler:
             )
         self._probability = probability
         self._generator = np.random.default_rng(seed)
+        self._left = self._draw()  # mini-batches up to the next one that is chosen
 
     def takes_next(self) -> bool:
         """Return whether the next mini-batch belongs to the sample."""
-        return bool(self._generator.random() < self._probability)
+        self._left -= 1
+        if self._left:
+            return False
+        self._left = self._draw()
+        return True
+
+    def _draw(self) -> int:
+        return int(self._generator.geometric(self._probability))

@@ -48,6 +48,7 @@ def make_config(
     switch = SwitchConfig(name="s1", address=address, hosts=HOSTS, credentials=switch_credentials)
     return ControllerConfig(
         switches=(switch,),
+        insecure=True,
         listen="127.0.0.1:0",
         database=folder / "controller.sqlite3",
         **{"connect_timeout_s": 60.0, **options},

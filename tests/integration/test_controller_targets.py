@@ -37,6 +37,7 @@ from time_bound import until
 def make_config(folder: Path, address: str, listen: str = "127.0.0.1:0") -> ControllerConfig:
     return ControllerConfig(
         switches=(SwitchConfig(name="s1", address=address, hosts=HOSTS),),
+        insecure=True,
         listen=listen,
         database=folder / "controller.sqlite3",
         # No worker is evicted because a process starts slowly or this one stands still.
@@ -239,7 +240,7 @@ async def _start_controller(config: Path) -> asyncio.subprocess.Process:
     reader, writer = os.pipe()
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "switchfold.controller", "controller", "run",
-        "--config", str(config), "--ready-fd", str(writer),
+        "--config", str(config), "--insecure", "--ready-fd", str(writer),
         pass_fds=(writer,), stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     os.close(writer)

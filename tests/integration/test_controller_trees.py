@@ -55,6 +55,7 @@ def test_targets_hold_a_tree_together(tmp_path: Path, name: str):
         config = ControllerConfig(
             switches=tuple(dataclasses.replace(s, address=addresses[s.name]) for s in switches),
             links=tuple(links),
+            insecure=True,
             listen="127.0.0.1:0",
             database=tmp_path / "controller.sqlite3",
             connect_timeout_s=DEADLINE_S,

@@ -92,6 +92,7 @@ class Site:
         # Worker 1 is at the last switch; the others, and the servers, at the first.
         at = [[host for n, host in enumerate(HOSTS) if n != 1 or last == 0], HOSTS[1:2]]
         self.config = ControllerConfig(
+            insecure=True,
             switches=tuple(
                 SwitchConfig(
                     name=f"s{n + 1}",

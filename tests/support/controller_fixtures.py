@@ -52,6 +52,7 @@ def make_config(folder: Path, *fakes: FakeP4Runtime, **options: Any) -> Controll
         for n, fake in enumerate(fakes, 1)
     )
     defaults: dict[str, Any] = {
+        "insecure": "credentials" not in options,
         "listen": f"{LOOPBACK}:0",
         "database": folder / "controller.sqlite3",
         "program_dir": folder,

@@ -174,6 +174,7 @@ class HotDrill:
             "--hot-job": JOB,
             "--hot-address": host.address,
             "--hot-refresh": "1",
+            "--credentials": str(self._testbed.server_credentials.folder),
         }
         words = [word for option in options.items() for word in option]
         return self._start(

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchfold.hostlib import JoinError
-from switchfold.hostlib.config import join_from_environment
+from switchfold.hostlib.config import credentials_from_environment, join_from_environment
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.parameter_server import ClientOptions, HotRowUse
 from switchfold.hostlib.parameter_server.rows import GradientSum
@@ -124,6 +124,7 @@ def main() -> None:
         timeout_s=LIMIT_S,
         reconnect_s=LIMIT_S,
         token=os.environ["SWITCHFOLD_TOKEN"],
+        credentials=credentials_from_environment(),
         use_hot_rows=HotRowUse.ALWAYS if worker_id else HotRowUse.AUTO,
     )
     definition = table(int(os.environ["HOT_KEYS"]))

@@ -98,6 +98,7 @@ def hot(*, workers: int, servers: int, epochs: int, mode: Mode | None, variant: 
             num_workers=workers,
             num_servers=servers,
             batch=BATCH,
+            encrypts_tables=True,
         )
         plan = epoch_steps(plan, rig.num_samples, epochs)
         runs: list[TableRun] = []

@@ -83,6 +83,11 @@ class TablePlan:
     """Address of the controller; for servers."""
     job: str = ""
     """Name of the workers' job; for servers."""
+    server_credentials: str = ""
+    """Folder of the servers' certificate; empty: nothing is encrypted."""
+    encrypts_tables: bool = False
+    """Whether workers reach servers by TLS. It costs time that other systems do not spend, so
+    benchmarks do without."""
     servers: tuple[tuple[str, int], ...] = ()
     """Addresses of the servers by shard; for workers."""
 

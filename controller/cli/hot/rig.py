@@ -118,7 +118,12 @@ class TableRig:
         next(steps_of(plan, plan.num_workers - 1))  # a plan without steps fails here
         folder = self._testbed.run_directory / f"run{self._num_runs}"
         folder.mkdir()
-        plan = replace(plan, controller=self._testbed.controller_address, job=folder.name)
+        plan = replace(
+            plan,
+            controller=self._testbed.controller_address,
+            job=folder.name,
+            server_credentials=str(self._testbed.server_credentials.folder),
+        )
         plan.write(folder / "server.json")
         servers: list[ManagedProcess] = []
         try:

@@ -27,6 +27,7 @@ from ....hostlib.config import (
     secret_from_environment,
     token_from_environment,
 )
+from ....hostlib.credentials import credentials_in
 from ....hostlib.parameter_server import ParameterServer, ServerOptions
 from ....hostlib.parameter_server.hot_server.options import HotRowOptions
 from .plan import Offload, TablePlan
@@ -78,6 +79,7 @@ def open_server(plan: TablePlan, shard: int, address: str) -> ParameterServer:
         job=plan.job,
         token=token_from_environment(),
         job_token=job_token_from_environment(),
+        credentials=plan.server_credentials or None,
         rows=plan.hot_rows,
         flush_s=plan.flush_s,
         refresh_s=plan.refresh_s,
@@ -88,7 +90,12 @@ def open_server(plan: TablePlan, shard: int, address: str) -> ParameterServer:
         hot=None if plan.offload is Offload.NONE else hot,
         latency_log=plan.latency_directory,
     )
-    return ParameterServer(options, address=address, token=secret_from_environment())
+    return ParameterServer(
+        options,
+        address=address,
+        token=secret_from_environment(),
+        credentials=credentials_in(plan.server_credentials) if plan.encrypts_tables else None,
+    )
 
 
 def port_of(path: Path) -> int:

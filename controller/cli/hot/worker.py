@@ -21,7 +21,11 @@ from typing import Final, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ....hostlib.config import join_from_environment, secret_from_environment
+from ....hostlib.config import (
+    credentials_from_environment,
+    join_from_environment,
+    secret_from_environment,
+)
 from ....hostlib.errors import HostlibError
 from ....hostlib.parameter_server import ClientOptions, HotRowUse
 from ....hostlib.parameter_server.rows import Versions
@@ -82,6 +86,7 @@ def open_client(plan: TablePlan, session: Session) -> TableClient:
     options = ClientOptions(
         worker_id=worker_id,
         token=secret_from_environment(),
+        credentials=credentials_from_environment() if plan.encrypts_tables else None,
         latency_log=plan.latency_directory,
         use_hot_rows=HotRowUse.NEVER if plan.offload is Offload.NONE else plan.use,
     )

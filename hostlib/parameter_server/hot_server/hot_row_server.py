@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from dataclasses import replace
 from typing import Final, final
 
@@ -39,6 +40,8 @@ SILENT_S: Final = 1.0
 _FIRST_PAUSE_S: Final = 1.0
 """How long the rows stay cold when the switch is silent; doubles up to the last one."""
 _LAST_PAUSE_S: Final = 60.0
+_IDLE_STEP: Final = 16
+"""While no worker uses the rows, the gradients of one in so many pushes are looked at."""
 _logger = logging.getLogger(__name__)
 
 
@@ -79,6 +82,7 @@ class HotRowServer:
         self._is_installed = False  # the switches have the rows
         self._has_heard = False  # from the switch, since then
         self._is_told = False  # workers know the rows
+        self._num_idle: Counter[int] = Counter()  # pushes by table
         self._pause_s = _FIRST_PAUSE_S
         self._cold_until_s = 0.0
         self._refreshed_s = time.monotonic()
@@ -136,16 +140,31 @@ class HotRowServer:
         self, worker_id: int, caller: HotCaller, generation: int, asked: RowsOfRounds
     ) -> None:
         """Decide rounds soon, and tell the worker at once of those that are decided."""
+        self._values.note_use()
         decided = self._rounds.decide(generation, asked, worker_id)
         decided["version"] = self._values.version
         self._teller.answer(caller, generation, decided)
 
     # The service calls the methods below.
 
+    def wants_batch(self, table: int) -> bool:
+        """Learn that a START or PUSH is applied; return whether to pass it to `on_batch`.
+
+        While no worker uses the rows, which of them have changed does not matter, and the gradients
+        of some pushes tell their size.
+        """
+        if not self._has_hot_keys(table):
+            return False
+        if not self._values.is_idle:
+            return True
+        self._values.mark_unknown()
+        self._num_idle[table] += 1
+        return self._num_idle[table] % _IDLE_STEP == 1
+
     def on_batch(self, table: int, keys: NDArray[np.int64], values: Floats) -> None:
-        """Learn that a START or PUSH is applied."""
-        if self._has_hot_keys(table):
-            self._planner.note_gradients(table, values)
+        """Learn what a START or PUSH has changed."""
+        self._planner.note_gradients(table, values)
+        if not self._values.is_idle:  # otherwise `wants_batch` has said it
             touched = self._state.served.touched(table, keys)
             if touched.size:
                 self._values.mark(touched)
@@ -157,7 +176,7 @@ class HotRowServer:
         rounds["version"] = self._values.version
         self._teller.note(decided.generation, rounds)
         if has_pushes.any():
-            self._values.mark_summed(self._state.served.indexes(rounds["row"][has_pushes]))
+            self._values.mark(self._state.served.indexes(rounds["row"][has_pushes]))
 
     def on_layout(self) -> None:
         """Learn that other rows are hot from now on."""
@@ -214,6 +233,7 @@ class HotRowServer:
         operation = packets["header"]["operation"]
         results = packets[operation == Operation.RESULT]
         if results.size:
+            self._values.note_use()
             self._rounds.take_results(results)
         self._values.take_receipts(packets["header"][operation == Operation.WRITE])
         self._values.take_notices(packets["header"][operation == Operation.NOTICE])

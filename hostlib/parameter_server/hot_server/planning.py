@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, final
@@ -60,22 +61,28 @@ class _Block(NamedTuple):
     rows: NDArray[np.void]
 
 
+_Scene = tuple[RowView, ServedRows, int]
+"""What a plan is made for: the view, the present rows, and the number of tables."""
+
+
 @final
 class HotPlanner:
     """Makes the next set of hot rows out of sketches and the sizes of gradients."""
 
     def __init__(self, server_id: int) -> None:
         self._server_id = server_id
-        self._plans: dict[int, _TablePlan] = {}
+        self._plans: defaultdict[int, _TablePlan] = defaultdict(_TablePlan)
         self._overflowed: set[int] = set()
+        self._has_news = False  # of gradients and sums, for the next plan
+        self._settled: _Scene | None = None  # for which the last plan has changed nothing
 
     def add_sketch(self, table: int, sketch: FrequencySketch) -> None:
         """Take what a worker has counted. Raises HotRowError if others count otherwise."""
-        self._plan(table).places.add_sketch(sketch)
+        self._plans[table].places.add_sketch(sketch)
 
     def add_batches(self, table: int, batches: KeyBatches) -> None:
         """Take the keys of some mini-batches of a worker."""
-        self._plan(table).places.add_batches(batches)
+        self._plans[table].places.add_batches(batches)
 
     def note_gradients(self, table: int, gradients: Floats) -> None:
         """Learn of gradients that a worker has pushed."""
@@ -83,8 +90,7 @@ class HotPlanner:
             step = -(-len(gradients) // _SAMPLED)
             sample = gradients[::step]
             largest = max(float(sample.max()), -float(sample.min()))
-            plan = self._plan(table)
-            plan.largest = max(plan.largest, largest)
+            self._note_size(table, largest)
 
     def note_sums(self, served: ServedRows, rows: U32, bitmaps: U32, lanes: Lanes) -> None:
         """Learn of sums: on average, a push is as large as its share of them."""
@@ -93,12 +99,17 @@ class HotPlanner:
         sizes = np.ldexp(sizes / count_workers(bitmaps), served.rows["exponent"][indexes])
         for part in served.parts:
             own = sizes[(indexes >= part.first) & (indexes < part.first + part.layout.num_rows)]
-            plan = self._plan(part.table)
-            plan.largest = max(plan.largest, float(own.max(initial=0.0)))
+            self._note_size(part.table, float(own.max(initial=0.0)))
+
+    def _note_size(self, table: int, largest: float) -> None:
+        plan = self._plans[table]
+        if largest > plan.largest:
+            plan.largest, self._has_news = largest, True
 
     def note_overflows(self, rows: U32) -> None:
         """Learn of rows whose sums were too large."""
         self._overflowed |= set(rows.tolist())
+        self._has_news |= rows.size > 0
 
     def empty(self, generation: int, served: ServedRows) -> ServedRows:
         """Return a set without rows; the layouts are kept for the next one."""
@@ -122,14 +133,19 @@ class HotPlanner:
 
         `is_refresh`: choose the hot keys again, where workers have sent sketches.
         """
+        scene = view, served, len(tables)
+        if scene == self._settled and not (is_refresh or self._has_news):
+            return None
+        self._settled, self._has_news = None, False
         end = view.first_row + view.num_rows
         in_view = (served.rows["row"] >= view.first_row) & (served.rows["row"] < end)
         is_same = served.generation == view.generation and bool(in_view.all())
         if not is_same:
             self._keep(served)
-        free = np.arange(view.first_row, min(end, MOST_ROWS), dtype=np.uint32)
+        is_free = np.ones(max(0, min(end, MOST_ROWS) - view.first_row), np.bool_)
         if is_same:
-            free = np.setdiff1d(free, served.rows["row"])
+            is_free[served.rows["row"] - np.uint32(view.first_row)] = False
+        free = (np.flatnonzero(is_free) + view.first_row).astype(np.uint32)
         blocks: list[_Block] = []
         for number, table in tables.items():
             if not table.definition.hot_keys:
@@ -152,15 +168,13 @@ class HotPlanner:
         self._overflowed.clear()
         has_new = any((block.rows["epoch"] == 0).any() for block in blocks)
         if is_same and not has_new and len(blocks) == len(served.parts):
+            self._settled = scene
             return None
         return self._assemble(view.generation, served, blocks)
 
-    def _plan(self, table: int) -> _TablePlan:
-        return self._plans.setdefault(table, _TablePlan())
-
     def _keep(self, served: ServedRows) -> None:
         for part in served.parts:
-            plan = self._plan(part.table)
+            plan = self._plans[part.table]
             plan.places.last_layout = part.layout
             exponents = served.rows["exponent"][part.first : part.first + part.layout.num_rows]
             plan.exponent = int(exponents.max())
@@ -173,7 +187,7 @@ class HotPlanner:
         self, number: int, table: PlannedTable, shape: RowShape, free: U32, *, is_refresh: bool
     ) -> _Block | None:
         """Return rows with the table's last layout, or with the keys that workers have counted."""
-        places = self._plan(number).places
+        places = self._plans[number].places
         layout = places.last_layout
         if layout is None or layout.shape != shape or layout.num_rows > free.size:
             layout = places.plan(table, shape, free.size) if is_refresh else None
@@ -185,13 +199,13 @@ class HotPlanner:
 
     def _refreshed(self, block: _Block, table: PlannedTable) -> _Block:
         """Return a table's rows with the keys that are hot now."""
-        layout = self._plan(block.table).places.refresh(table, block.layout)
+        layout = self._plans[block.table].places.refresh(table, block.layout)
         block.rows["epoch"][layout.epochs != block.layout.epochs] = 0
         return block._replace(layout=layout)
 
     def _scale(self, block: _Block, *, is_new: bool, may_fall: bool) -> None:
         """Set the exponents of rows that need another one, which takes a new epoch."""
-        plan, exponents = self._plan(block.table), block.rows["exponent"]
+        plan, exponents = self._plans[block.table], block.rows["exponent"]
         seen = max(plan.largest, plan.before)
         most_bits = math.frexp(seen)[1] if seen else 0
         wanted = min(max(most_bits + _HEADROOM_BITS - LANE_BITS, _EXPONENTS[0]), _EXPONENTS[1])

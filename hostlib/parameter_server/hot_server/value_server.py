@@ -19,16 +19,21 @@ from .value_writer import ValueWriter
 
 _REWRITE_S: Final = 5.0
 """Every row is written again after this time at the latest: a switch may have lost its values."""
-IDLE_S: Final = 1.0
-"""Without sums for so long, workers push all keys by TCP, as far as the server knows..."""
+IDLE_S: Final = 0.25
+"""If no worker has pushed to a row for so long, all use TCP, as far as the server knows..."""
 IDLE_WRITE_S: Final = 0.2
-"""...and then this is the least time between two writes, which hardly any worker reads."""
+"""...and then this is the least time between two writes, which hardly any worker reads..."""
+IDLE_REWRITE_S: Final = 1.0
+"""...and the least time between two times when all rows are to be written."""
 _COLD: Final = int(Flag.COLD)
 
 
 @final
 class ValueServer:
     """Runs in the loop's thread.
+
+    It is idle while no worker pushes to the rows. Then nobody tells it which rows have changed, and
+    it writes all of them now and again.
 
     Counters: hot_writes, and hot_receipts of them.
     """
@@ -44,8 +49,11 @@ class ValueServer:
         self._writer = ValueWriter(tables.hot_state.served.rows.size)
         self._is_on = False
         self._is_armed = False
+        self.is_idle = False
+        """Whether the switches have the rows, and no worker has pushed to them for a while."""
+        self._is_behind = False  # some rows have changed, and nobody knows which
         self._version_offset = 0
-        self._rewritten_s = self._summed_s = time.monotonic()
+        self._rewritten_s = self._used_s = time.monotonic()
 
     @property
     def version(self) -> int:
@@ -54,13 +62,13 @@ class ValueServer:
 
     def stop(self) -> None:
         """Write nothing until `start`; the rows may have changed."""
-        self._is_on = False
+        self._is_on = self.is_idle = self._is_behind = False
         self._writer = ValueWriter(self._tables.hot_state.served.rows.size)
 
     def start(self) -> None:
         """Write all rows; the switches have them."""
         self._is_on = True
-        self._summed_s = time.monotonic()
+        self._used_s = time.monotonic()
         self._arm()
 
     def mark(self, indexes: Indexes) -> None:
@@ -68,21 +76,38 @@ class ValueServer:
         self._writer.mark(indexes[indexes >= 0])
         self._arm()
 
-    def mark_summed(self, indexes: Indexes) -> None:
-        """Learn that sums of pushes have changed values of rows; -1 is no row."""
-        self._summed_s = time.monotonic()
-        self.mark(indexes)
+    def mark_unknown(self) -> None:
+        """Learn that some rows may have changed, while `is_idle`."""
+        self._is_behind = True
+
+    def note_use(self) -> None:
+        """Learn that workers push to rows: the server is not idle any more."""
+        self._used_s = time.monotonic()
+        self.is_idle = False
+        if self._is_behind:
+            self._mark_all()
 
     def write_some_again(self) -> None:
         """Have every row written again in turn; called every now and then."""
         now_s = time.monotonic()
-        share = min(1.0, (now_s - self._rewritten_s) / _REWRITE_S)
-        count = int(share * self._tables.hot_state.served.rows.size)
-        if count or not self._is_on:
+        self.is_idle = self._is_on and now_s - self._used_s > IDLE_S
+        since_s = now_s - self._rewritten_s
+        if not self._is_on:
             self._rewritten_s = now_s
-        if self._is_on:
+        elif not self._is_behind:
+            count = int(min(1.0, since_s / _REWRITE_S) * self._tables.hot_state.served.rows.size)
+            if count:
+                self._rewritten_s = now_s
             self._writer.mark_some(count)
             self._arm()
+        elif since_s >= IDLE_REWRITE_S:
+            self._rewritten_s = now_s
+            self._mark_all()
+
+    def _mark_all(self) -> None:
+        self._is_behind = False
+        self._writer.mark_some(self._tables.hot_state.served.rows.size)
+        self._arm()
 
     def take_receipts(self, headers: NDArray[np.void]) -> None:
         """Take the headers of WRITEs that the switch has passed on."""
@@ -108,8 +133,7 @@ class ValueServer:
     def _arm(self) -> None:
         if self._is_on and not self._is_armed and self._writer.has_work:
             self._is_armed = True
-            is_idle = time.monotonic() - self._summed_s > IDLE_S
-            pause_s = max(self._write_s, IDLE_WRITE_S) if is_idle else self._write_s
+            pause_s = max(self._write_s, IDLE_WRITE_S) if self.is_idle else self._write_s
             self._loop.call_later(pause_s, self._write)
 
     def _write(self) -> None:

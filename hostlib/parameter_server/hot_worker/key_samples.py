@@ -69,8 +69,7 @@ class KeySamples:
         self._budget.earn(pushed_bytes)
         counts.count(keys, may_skip=not self._budget.allows_counts)
         batches = self._batches[table]
-        has_room = batches.num_keys + keys.size <= batches.capacity
-        if has_room and self._budget.allows_batches:
+        if batches.num_keys + keys.size <= batches.capacity and self._budget.allows_batches:
             batches.add(keys)
         if self._timer is None:
             self._timer = self._loop.call_later(SAMPLE_S, self._send)

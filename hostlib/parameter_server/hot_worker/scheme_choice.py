@@ -69,13 +69,13 @@ class HotRowChoice:
         self._best = self.uses_hot
         self._pause_s = FIRST_S
         self._window: tuple[int, int] | None = None  # number of the trial, and in it
-        self._last_s = -math.inf
+        self._last_s = self._rest_until_s = -math.inf  # the second without `wall_s`
         self._begin_window()
         self._begin_trial(is_late=False)
 
     def note(self, num_keys: int, now_s: float) -> bool:
         """Learn of a push or pull of hot and cold keys; return whether it uses the switch."""
-        if self._is_fixed:
+        if self._is_fixed or now_s < self._rest_until_s:
             return self.uses_hot
         now_s += self._wall_s
         trial, since_s = divmod(now_s, self._pause_s)
@@ -85,6 +85,8 @@ class HotRowChoice:
             if self._window is not None:
                 self._end_window(now_s, is_whole=gap_s <= LONGEST_GAP_S)
                 self._end_trial()
+            next_s = (now_s // self._pause_s + 1) * self._pause_s
+            self._rest_until_s = next_s - self._wall_s
             return self.uses_hot
         if (int(trial), window) != self._window:
             if self._window is not None:

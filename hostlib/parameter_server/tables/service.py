@@ -365,7 +365,8 @@ class TableService:
             if client is not None:
                 client.on_applied(request)
             # After the receipt, which depends on nothing that is done for hot rows.
-            if self.hot is not None and request.kind in (FrameKind.START, FrameKind.PUSH):
+            is_batch = request.kind in (FrameKind.START, FrameKind.PUSH)
+            if self.hot is not None and is_batch and self.hot.wants_batch(request.table):
                 self.hot.on_batch(request.table, *self.state.batch(request, payload))
         if request.kind is FrameKind.ADVANCE:
             self._serve_pulls()  # before the records of the next iteration

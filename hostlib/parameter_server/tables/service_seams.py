@@ -46,8 +46,12 @@ class TableCaller(Protocol):
 class HotListener(Protocol):
     """The server of hot rows, as the service sees it."""
 
+    def wants_batch(self, table: int) -> bool:
+        """Learn that a START or PUSH is applied; return whether to pass it to `on_batch`."""
+        ...
+
     def on_batch(self, table: int, keys: NDArray[np.int64], values: NDArray[np.float32]) -> None:
-        """Learn that a START or PUSH is applied."""
+        """Learn what a START or PUSH has changed."""
         ...
 
     def on_decided(self, decided: DecidedRounds) -> None:

@@ -147,6 +147,7 @@ def test_workers_read_what_the_rig_wrote(tmp_path: Path) -> None:
     files = RunFiles(
         plan=tmp_path / "plan",
         switch="unix:/there",
+        credentials=tmp_path / "operator",
         switch_pid=7,
         peers=tmp_path / "peers",
         servers=[tmp_path / "0.sock"],

@@ -279,7 +279,7 @@ def test_file_that_must_not_grow(tmp_path: Path):
             )
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "switchfold.controller", "controller", "run",
-                "--config", str(tmp_path / "controller.toml"),
+                "--config", str(tmp_path / "controller.toml"), "--insecure",
                 cwd=source_root(),
                 stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
             )  # fmt: skip

@@ -46,7 +46,7 @@ async def start(config: Path) -> asyncio.subprocess.Process:
     reader, writer = os.pipe()
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "switchfold.controller", "controller", "run",
-        "--config", str(config), "--ready-fd", str(writer),
+        "--config", str(config), "--insecure", "--ready-fd", str(writer),
         pass_fds=(writer,), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     os.close(writer)
@@ -106,7 +106,7 @@ def test_process_terminated_while_it_connects(tmp_path: Path):
             config = write_config(tmp_path, address, free_port())
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "switchfold.controller", "controller", "run",
-                "--config", str(config),
+                "--config", str(config), "--insecure",
                 stderr=asyncio.subprocess.PIPE,
             )  # fmt: skip
             assert process.stderr is not None

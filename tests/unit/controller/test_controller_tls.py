@@ -220,7 +220,8 @@ def test_a_false_controller_is_not_believed(tmp_path: Path, kind: str) -> None:
 
     async def scenario() -> None:
         folder = None if presented is None else presented.folder
-        async with running_controller(tmp_path, credentials=folder) as (server, _):
+        options = {"insecure": True} if folder is None else {"credentials": folder}
+        async with running_controller(tmp_path, **options) as (server, _):
             with pytest.raises(CredentialsError, match=text):
                 await asyncio.to_thread(join, server.address, certificates.of(Role.WORKER))
             operator = certificates.of(Role.OPERATOR).folder
@@ -312,3 +313,16 @@ def test_settings_name_credentials_for_all_switches_or_one(tmp_path: Path) -> No
     config = load_config(file)
     assert config.credentials == Path("c1")
     assert [switch.credentials for switch in config.switches] == [Path("c1"), Path("other")]
+
+
+def test_a_controller_without_credentials_must_be_told_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(**options: bool) -> None:
+        async with running_controller(tmp_path, **options):
+            pass
+
+    with pytest.raises(ConfigError, match="or choose --insecure"):
+        run(scenario(insecure=False))
+    run(scenario(insecure=True))
+    assert "INSECURE: without credentials, nothing is encrypted" in caplog.text

@@ -32,6 +32,9 @@ class DecisionWatch:
         self.num_layouts = self.num_failed_layouts = self.num_batches = 0
         bench.service.hot = self
 
+    def wants_batch(self, table: int) -> bool:
+        return True
+
     def on_batch(self, table: int, keys: Keys, values: Floats) -> None:
         self.num_batches += 1
 

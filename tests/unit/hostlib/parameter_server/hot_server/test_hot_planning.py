@@ -237,6 +237,36 @@ def test_exponents_follow_the_gradients() -> None:
     assert set(most.rows["exponent"].tolist()) == {90}
 
 
+def test_a_plan_is_made_again_only_for_a_reason() -> None:
+    tables, planner = tables_of(NARROW), HotPlanner(SERVER_ID)
+    planner.add_sketch(NARROW.number, sketch_of(*range(10)))
+    planner.note_gradients(NARROW.number, np.ones((1, 8), np.float32))
+    served = planner.plan(view_of(), ServedRows(), tables, is_refresh=True)
+    assert served is not None
+    reasons = (
+        lambda: planner.note_gradients(NARROW.number, np.full((1, 8), 100.0, np.float32)),
+        lambda: planner.note_overflows(u32(11)),
+        lambda: planner.note_sums(
+            served, u32(10), u32(1), np.full((1, 32), 1 << LANE_BITS + 4, np.int32)
+        ),
+    )
+    for reason in reasons:
+        for _ in range(3):
+            assert planner.plan(view_of(), served, tables, is_refresh=False) is None
+            planner.note_gradients(NARROW.number, np.ones((1, 8), np.float32))
+        reason()
+        changed = planner.plan(view_of(), served, tables, is_refresh=False)
+        assert changed is not None
+        assert planner.plan(view_of(), changed, tables, is_refresh=False) is None
+        served = changed
+    planner.note_gradients(NARROW.number, np.full((1, 8), 2.0**60, np.float32))
+    for _ in range(2):  # the log has not taken the first one
+        assert planner.plan(view_of(), served, tables, is_refresh=False) is not None
+    moved = planner.plan(view_of(first_row=20), served, tables, is_refresh=False)
+    assert moved is not None
+    assert moved.rows["row"].min() == 20
+
+
 def test_keys_without_room_stay_cold() -> None:
     small = TableDefinition(name="small", width=8, hot_keys=10, max_rows=12)
     tables, planner = tables_of(small), HotPlanner(SERVER_ID)

@@ -125,6 +125,48 @@ def test_cold_pushes_to_hot_keys_are_written(monkeypatch: pytest.MonkeyPatch) ->
         wait_for(lambda: has_value(3.0), *workers)
 
 
+def test_an_idle_server_looks_at_few_pushes(monkeypatch: pytest.MonkeyPatch) -> None:
+    with hot_scene(monkeypatch) as (bench, workers):
+
+        def wanted(table: int) -> list[bool]:
+            found: list[bool] = []
+            bench.loop.run(lambda: found.extend(bench.server.wants_batch(table) for _ in range(32)))
+            return found
+
+        wait_for(lambda: sum(wanted(TABLE.number)) == 2, *workers)
+        assert wanted(TABLE.number) == wanted(TABLE.number)
+        assert not any(wanted(TABLE.number + 1))
+        workers[1].push(5, lanes_of(1))
+        wait_for(lambda: workers[1].num_hot == 1 and all(wanted(TABLE.number)), *workers)
+        wait_for(lambda: sum(wanted(TABLE.number)) == 2, *workers)
+
+
+def test_what_an_idle_server_writes_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    with hot_scene(monkeypatch) as (bench, workers):
+        worker = workers[0]
+        key = int(worker.layouts[worker.state.generation, 5][0].keys[8])
+        seen = [(0, 0.0)]
+        pushed = 0
+
+        def has_all() -> bool:
+            found = worker.read(5, seen[-1][0])
+            if found is None:  # until the switch has the version that was asked for
+                return False
+            seen.append((found[0], float(found[1][0])))
+            return seen[-1][1] == pushed
+
+        for at in range(60):
+            worker.push_cold(np.array([key]), np.ones((1, 4), np.float32))
+            pushed += 1
+            has_all()
+            if at == 40:  # in an idle time: this sum changes another row
+                worker.push(4, lanes_of(1))
+        wait_for(has_all, *workers)
+        assert seen == sorted(seen)
+        assert len({value for _, value in seen}) <= len({version for version, _ in seen})
+        assert bench.values(np.array([key]))[0, 0] == pushed
+
+
 def test_a_changed_hot_set_ends_rounds_and_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
     with hot_scene(monkeypatch) as (bench, workers):
         before, scale = workers[0].state, scaled(workers[0], 4)
