@@ -52,7 +52,8 @@ def test_tokens_do_not_cross_in_clear(tmp_path: Path, is_protected: bool) -> Non
     )
 
     async def scenario() -> bytes:
-        async with running_controller(tmp_path, credentials=ours, token=TOKEN) as (server, _):
+        options = {"credentials": ours, "insecure": not is_protected, "token": TOKEN}
+        async with running_controller(tmp_path, **options) as (server, _):
             host, _, port = server.address.rpartition(":")
             with RecordingLink(int(port)) as tap:
                 await asyncio.to_thread(join, f"{host}:{tap.port}", worker)

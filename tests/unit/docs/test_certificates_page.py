@@ -22,7 +22,7 @@ from switchfold.controller.api.access import allowed_roles, required_role
 from switchfold.controller.api.operator_client import OperatorClient
 from switchfold.controller.config import SwitchConfig, load_config
 from switchfold.controller.errors import ConfigError, SwitchError
-from switchfold.controller.server import SERVICES
+from switchfold.controller.server import SERVICES, ControllerServer
 from switchfold.controller.switches.switch_call import fetch_pipeline
 from switchfold.hostlib.credentials import Credentials, Role, credentials_in, role_name
 from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
@@ -133,6 +133,12 @@ def test_a_controller_and_a_switch_run_with_these_folders(
             asyncio.run(fetch_pipeline(other))
 
 
+def test_a_controller_without_certificates_must_be_told_so() -> None:
+    config = load_config(None, switches=(SwitchConfig(name="s1", address="127.0.0.1:1"),))
+    with pytest.raises(ConfigError, match="or choose --insecure"):
+        ControllerServer(config)
+
+
 def test_switches_may_have_another_authority(tmp_path: Path) -> None:
     ours, (switch,) = settings("BMv2", tmp_path)
     assert (ours, switch.credentials) == (tmp_path / "c1", tmp_path / "switches-c1")
@@ -154,7 +160,7 @@ def test_roles_are_as_told() -> None:
 
 def string_constants() -> str:
     """Return all strings of the code that judges certificates, one a line."""
-    folders = ("hostlib/credentials", "hostlib/peers", "controller/api", "controller/switches")
+    folders = ("hostlib/credentials", "hostlib/peers", "controller", "controller/api")
     texts: list[str] = []
     for path in (path for folder in folders for path in (ROOT / folder).glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
