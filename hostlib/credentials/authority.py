@@ -69,8 +69,9 @@ class CertificateAuthority:
         self.folder = folder
         self._certificate = _load_certificate(folder / AUTHORITY_FILE)
         path = folder / _AUTHORITY_KEY
+        pem = _read(path)
         try:
-            key = serialization.load_pem_private_key(_read(path), password=None)
+            key = serialization.load_pem_private_key(pem, password=None)
         except (ValueError, TypeError) as exc:
             raise CredentialsError(f"{path} is not a private key: {exc}") from exc
         if key.public_key() != self._certificate.public_key():
@@ -347,8 +348,9 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _load_certificate(path: Path) -> x509.Certificate:
+    pem = _read(path)
     try:
-        return x509.load_pem_x509_certificate(_read(path))
+        return x509.load_pem_x509_certificate(pem)
     except ValueError as exc:
         raise CredentialsError(f"{path} is not a certificate: {exc}") from exc
 
