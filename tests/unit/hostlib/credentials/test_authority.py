@@ -214,5 +214,5 @@ def test_commands(tmp_path: Path) -> None:
         run("renew", folder)
     with pytest.raises(CredentialsError, match="no certificate of 'w3'"):
         run("revoke", folder, "w3")
-    with pytest.raises(CredentialsError, match="^cannot read .*make an authority with"):
+    with pytest.raises(CredentialsError, match=r"^cannot read .*make an authority with"):
         run("list", tmp_path / "nowhere")
