@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import grpc
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 
-from ..errors import ControllerError
+from ..errors import ControllerError, InvalidJobError
 from .printable import details
 from .request_check import check_request
 
@@ -31,8 +31,9 @@ class RequestGuard(grpc.aio.ServerInterceptor):
         if handler is None or handler.unary_unary is None:
             return handler
 
-        async def call(request: Message, context: Any) -> object:
+        async def call(data: bytes, context: Any) -> object:
             try:
+                request = _decoded(data, handler.request_deserializer)
                 check_request(request)
                 return await handler.unary_unary(request, context)
             except ControllerError as exc:
@@ -41,6 +42,16 @@ class RequestGuard(grpc.aio.ServerInterceptor):
 
         return grpc.unary_unary_rpc_method_handler(
             cast("Any", call),
-            request_deserializer=handler.request_deserializer,
+            request_deserializer=None,  # gRPC would log a traceback for each damaged request
             response_serializer=handler.response_serializer,
         )
+
+
+def _decoded(data: bytes, decode: Callable[[bytes], Message]) -> Message:
+    try:
+        return decode(data)
+    except DecodeError as exc:
+        raise InvalidJobError(
+            f"the request cannot be read: {exc}; install the same release on its sender and on the "
+            "controller"
+        ) from exc

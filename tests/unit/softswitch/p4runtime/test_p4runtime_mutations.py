@@ -19,6 +19,7 @@ from finsy.proto import U128, p4r, rpc_code
 from google.protobuf.message import Message
 
 from fake_data_plane import FakeDataPlane
+from message_mutations import mutate_bytes, mutate_field
 from p4runtime_control_plane import hop_member, host, next_hop, one_shot, path_group, path_member
 from p4runtime_fixtures import (
     CONTROL_PLANE,
@@ -34,7 +35,6 @@ from test_p4runtime_atomicity import CHANGES, STATE
 
 COUNT = int(os.environ.get("P4RUNTIME_MUTATIONS", "2000"))
 SEED = int(os.environ.get("P4RUNTIME_SEED", "1"))
-INTERESTING = [0, 1, 2, 7, 127, 255, 256, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1]
 MAX_GROWTH_KIB = 64 * 1024
 UNARY = ["Write", "Read", "SetForwardingPipelineConfig", "GetForwardingPipelineConfig"]
 
@@ -82,60 +82,6 @@ def _requests() -> list[tuple[str, Message]]:
     return requests
 
 
-def _mutate_bytes(data: bytes, rng: random.Random) -> bytes:
-    changed = bytearray(data)
-    for _ in range(rng.randint(1, 4)):
-        at = rng.randrange(len(changed) + 1)
-        match rng.randrange(4):
-            case 0:
-                changed[at : at + 1] = bytes([rng.randrange(256)])
-            case 1:
-                del changed[at : at + rng.randint(1, 8)]
-            case 2:
-                changed[at:at] = rng.randbytes(rng.randint(1, 8))
-            case _:
-                changed[at:at] = changed[at : at + rng.randint(1, 16)]
-    return bytes(changed)
-
-
-def _mutate_field(message: Message, rng: random.Random) -> None:
-    """Change one field somewhere within the message."""
-    present = message.ListFields()
-    if not present or rng.random() < 0.1:
-        _set_scalar(message, rng.choice(message.DESCRIPTOR.fields), rng)
-        return
-    field, value = rng.choice(present)
-    if field.message_type is None or rng.random() < 0.1:
-        _set_scalar(message, field, rng)
-    elif isinstance(value, Message):
-        _mutate_field(value, rng)
-    elif len(value) and not field.message_type.GetOptions().map_entry:
-        if rng.random() < 0.2:
-            value.append(rng.choice(value))
-        elif rng.random() < 0.1:
-            del value[rng.randrange(len(value))]
-        else:
-            _mutate_field(rng.choice(value), rng)
-
-
-def _set_scalar(message: Message, field: object, rng: random.Random) -> None:
-    name = field.name  # pyright: ignore
-    kinds = (
-        rng.choice(INTERESTING),
-        -rng.choice(INTERESTING),
-        rng.randbytes(rng.choice((0, 1, 2, 6, 40))),
-        "TheIngress.host",
-        True,
-    )
-    for value in rng.sample(kinds, len(kinds)):
-        try:
-            setattr(message, name, value)
-        except (TypeError, ValueError, AttributeError, OverflowError):
-            continue
-        return
-    message.ClearField(name)
-
-
 def _mutants(rng: random.Random, count: int) -> list[tuple[str, bytes]]:
     requests = _requests()
     usual = [item for item in requests if not item[0].startswith("Set")]
@@ -145,12 +91,12 @@ def _mutants(rng: random.Random, count: int) -> list[tuple[str, bytes]]:
         method, message = rng.choice(requests if rng.random() < 0.2 else usual)
         data = message.SerializeToString()
         if rng.random() < 0.5:
-            made.append((method, _mutate_bytes(data, rng)))
+            made.append((method, mutate_bytes(data, rng)))
             continue
         copy = type(message)()
         copy.CopyFrom(message)
         for _ in range(rng.randint(1, 3)):
-            _mutate_field(copy, rng)
+            mutate_field(copy, rng, "TheIngress.host")
         made.append((method, copy.SerializeToString()))
     return made
 
@@ -263,10 +209,10 @@ def test_damaged_stream_messages_leave_the_server_unharmed() -> None:
                 copy = p4r.StreamMessageRequest()
                 copy.CopyFrom(rng.choice(messages))
                 if rng.random() < 0.5:
-                    _mutate_field(copy, rng)
+                    mutate_field(copy, rng, "TheIngress.host")
                     sent.append(copy.SerializeToString())
                 else:
-                    sent.append(_mutate_bytes(copy.SerializeToString(), rng))
+                    sent.append(mutate_bytes(copy.SerializeToString(), rng))
             call = open_stream(iter(sent), timeout=DEADLINE_S)
             try:
                 for _ in call:
