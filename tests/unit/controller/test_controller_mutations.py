@@ -54,6 +54,7 @@ LIKELY: Final[dict[str, list[Any]]] = {
     "JoinRequest.mac": [*("", "02:00:00:00:00:02") * 4, "02:00:00:00:00:77"],
     "JoinRequest.udp_port": [5000, 5001, 5002],
     "JoinRequest.ingress_port": [*(2,) * 9, 1, 7],
+    "JoinRequest.ingress_port_name": ["s1-eth2"],
     "JoinRequest.switch_name": [*("", "s1") * 4, "s9"],
     "JoinRequest.peer_address": [*("",) * 8, "10.0.0.2"],
     "JoinRequest.peer_port": [*(0,) * 8, 4000],
