@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
 import grpc
 from google.protobuf.message import DecodeError, Message
@@ -40,8 +40,9 @@ class RequestGuard(grpc.aio.ServerInterceptor):
                 await context.abort(exc.status, details(exc))
                 raise AssertionError("abort raises") from exc
 
-        return grpc.unary_unary_rpc_method_handler(
-            cast("Any", call),
+        make: Any = grpc.unary_unary_rpc_method_handler
+        return make(
+            call,
             request_deserializer=None,  # gRPC would log a traceback for each damaged request
             response_serializer=handler.response_serializer,
         )
