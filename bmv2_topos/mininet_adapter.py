@@ -20,12 +20,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from ..hostlib.credentials import Role
 from .config import child_environment
 from .errors import TargetMissingError
 from .network import links, namespaces
 from .processes import daemons
-from .processes.certificates import make_certificates, role_folder
+from .processes.certificates import make_certificates, worker_folder
 from .processes.daemons import SwitchSoftware, Target, Variant
 from .processes.processes import ManagedProcess, launch_process
 from .processes.tokens import controller_environment, draw_tokens, worker_token
@@ -225,7 +224,8 @@ class FabricNet(_NET.Mininet):
 
     def start(self) -> None:
         """Start the switches, then the controller; returns once it accepts workers."""
-        make_certificates(self.run_directory, [switch.name for switch in self.topology.switches])
+        names = [switch.name for switch in self.topology.switches]
+        make_certificates(self.run_directory, names, has_controller=self._has_controller)
         _NET.Mininet.start(self)
         if not self._has_controller:
             return
@@ -266,7 +266,7 @@ class FabricNet(_NET.Mininet):
                 mode="veth",
             ),
             token=worker_token(self.run_directory),
-            credentials=role_folder(self.run_directory, Role.WORKER),
+            credentials=worker_folder(self.run_directory),
         )
         return {**os.environ, **endpoint.environment(job)}
 

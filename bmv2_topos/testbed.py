@@ -37,7 +37,7 @@ from .network.network import (
 )
 from .network.port_counters import SwitchCalls, read_port_bytes, read_switch_port_bytes
 from .processes import daemons
-from .processes.certificates import make_certificates, role_folder, switch_operator
+from .processes.certificates import make_certificates, role_folder, switch_operator, worker_folder
 from .processes.daemons import Mode, Shaping, SwitchSoftware, Target, Variant
 from .processes.processes import (
     ManagedProcess,
@@ -250,7 +250,7 @@ class Testbed:
                 raise TestbedError(f"{self.run_directory} is too long for sockets; use --name")
         if self._has_switch:
             names = [switch.name for switch in self.topology.switches]
-            make_certificates(self.run_directory, names)
+            make_certificates(self.run_directory, names, has_controller=self._has_controller)
         if self._has_controller:
             draw_tokens(self.run_directory)
         if self.mode == "veth":
@@ -322,7 +322,7 @@ class Testbed:
                 udp_ports=self._recorded().udp_ports,
             ),
             token=worker_token(self.run_directory),
-            credentials=role_folder(self.run_directory, Role.WORKER),
+            credentials=worker_folder(self.run_directory),
         )
 
     def run_workers(

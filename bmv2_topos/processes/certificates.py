@@ -25,12 +25,15 @@ _SWITCH_ADDRESS: Final = "localhost"
 """What gRPC clients without a name of their own expect behind a Unix socket."""
 
 
-def make_certificates(run_directory: Path, switches: Iterable[str]) -> None:
+def make_certificates(
+    run_directory: Path, switches: Iterable[str], *, has_controller: bool = True
+) -> None:
     """Make the authorities of a new testbed and the certificates of all its processes."""
-    authority = CertificateAuthority.create(run_directory / _ISSUED.parent)
-    for role in (Role.CONTROLLER, Role.WORKER, Role.SERVER, Role.READ_ONLY):
-        authority.issue(role, str(role))
-    authority.issue(Role.OPERATOR, _OPERATOR)
+    if has_controller:
+        authority = CertificateAuthority.create(run_directory / _ISSUED.parent)
+        for role in (Role.CONTROLLER, Role.WORKER, Role.SERVER, Role.READ_ONLY):
+            authority.issue(role, str(role))
+        authority.issue(Role.OPERATOR, _OPERATOR)
     authority = CertificateAuthority.create(run_directory / _SWITCHES_ISSUED.parent)
     authority.issue(Role.CONTROLLER, _CONTROLLER)
     authority.issue(Role.OPERATOR, _OPERATOR)
@@ -41,6 +44,12 @@ def make_certificates(run_directory: Path, switches: Iterable[str]) -> None:
 def role_folder(run_directory: Path, role: Role) -> Path:
     """Return the folder for a process that takes part in jobs, or looks at them."""
     return run_directory / _ISSUED / (_OPERATOR if role is Role.OPERATOR else str(role))
+
+
+def worker_folder(run_directory: Path) -> Path | None:
+    """Return the workers' folder, None in a testbed without a controller of its own."""
+    folder = role_folder(run_directory, Role.WORKER)
+    return folder if folder.is_dir() else None
 
 
 def switch_folder(run_directory: Path, name: str) -> Path:

@@ -15,7 +15,9 @@ import pytest
 
 from live_testbed import DEADLINE_S, LiveTestbed
 from switchfold.bmv2_topos import state
+from switchfold.bmv2_topos.processes.certificates import role_folder
 from switchfold.hostlib.config import join_from_environment
+from switchfold.hostlib.credentials import Credentials, Role
 from switchfold.hostlib.errors import JobRefusedError, PeerRefusedError
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.peers import PeerServer
@@ -84,7 +86,8 @@ def test_worker_of_one_job_is_refused_by_the_other(live: LiveTestbed) -> None:
             check_sum(two, 3)
             victim = one[1].view.members[1]
             for secret in ("token-of-two", live.made.endpoint(0).token, ""):
-                with PeerServer("127.0.0.1", token=secret) as stranger:
+                own = Credentials(role_folder(live.made.run_directory, Role.WORKER))
+                with PeerServer("127.0.0.1", token=secret, credentials=own) as stranger:
                     stranger.enter_job(one[0].view.job, 0)
                     with pytest.raises(PeerRefusedError, match="secret"):
                         stranger.fetch_result(victim, 0, DEADLINE_S)
