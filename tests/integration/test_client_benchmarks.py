@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmarks of connections and of small messages, small: they verify what they measure."""
+"""Benchmarks of clients of hot rows, small: they verify what they measure."""
 
 from __future__ import annotations
 
@@ -47,3 +47,13 @@ def test_larger_messages_are_fewer(tmp_path: Path) -> None:
     messages = {(one["path"], one["parts"]): one["messages"] for one in found["contenders"]}
     assert messages["TCP", 16] > messages["TCP", 4] > messages["TCP", 1] > 0
     assert messages["switch", 16] > messages["switch", 1] > 0
+
+
+def test_runs_with_a_log_are_compared_with_runs_without(tmp_path: Path) -> None:
+    small = ("--workers", "2", "--servers", "1", "--batches", "256", "--steps", "40")
+    short = ("--warm-up-s", "1", "--repeats", "1", "--rate", "none")
+    found = run("log_throughput.py", tmp_path / "figures.json", *small, *short)
+    assert [row["offload"] for row in found["rows"]] == ["none", "hot"]
+    for row in found["rows"]:
+        assert row["records"] >= 2 * 40  # a push and a pull in each step
+        assert [len(each) for each in row["ratios"].values()] == [1, 1, 1]
