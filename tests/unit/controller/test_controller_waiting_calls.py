@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -13,6 +14,7 @@ import pytest
 
 from controller_fixtures import TEST_TIMEOUT_S, run, running_controller
 from http2_calls import Http2Calls
+from switchfold.controller.api.open_files import MAX_CALLS
 from switchfold.controller.api.request_check import RANGES
 from switchfold.controller.api.session_service import SessionService
 from switchfold.controller.api.waiting_calls import waiting_call_options
@@ -37,14 +39,20 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 def test_more_calls_than_grpc_lets_wait_by_default(tmp_path: Path, taken: list[object]):
-    num_calls = 3100  # gRPC's own hard limit is 3,000
+    num_calls = 31 * MAX_CALLS  # gRPC's own hard limit is 3,000
+    opened: list[Http2Calls] = []
 
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
-            with Http2Calls(server.address, TEST_TIMEOUT_S) as calls:
-                calls.start(JOIN_METHOD, num_calls)  # the loop, this one, takes no call meanwhile
+            with ExitStack() as stack:
+                for _ in range(num_calls // MAX_CALLS):
+                    calls = Http2Calls(server.address, TEST_TIMEOUT_S)
+                    stack.enter_context(calls)
+                    calls.start(JOIN_METHOD, MAX_CALLS)  # the loop, this one, takes no call meanwhile
+                    opened.append(calls)
                 assert not taken
-                await asyncio.to_thread(calls.finish)
+                for calls in opened:
+                    await asyncio.to_thread(calls.finish)
                 assert len(taken) == num_calls
 
     run(scenario())
