@@ -41,7 +41,7 @@ class RequestGuard(grpc.aio.ServerInterceptor):
                 await context.abort(exc.status, details(exc))
                 raise AssertionError("abort raises") from exc
 
-        # For a unary handler, gRPC would wait for the request before anything is checked, endlessly.
+        # For a unary handler, gRPC would wait for the request endlessly, before any check.
         make: Any = grpc.stream_unary_rpc_method_handler
         return make(
             call,

@@ -112,9 +112,7 @@ class Http2Calls(Http2Connection):
         while self._open:
             answer = self.next()
             assert answer is not None, "the server closed the connection"
-            if answer.kind == RST_STREAM or (
-                answer.kind == HEADERS and answer.flags & END_STREAM
-            ):
+            if answer.kind == RST_STREAM or (answer.kind == HEADERS and answer.flags & END_STREAM):
                 self._open.discard(answer.stream)
 
 

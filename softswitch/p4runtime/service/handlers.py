@@ -74,7 +74,7 @@ def _serialize(message: Message) -> bytes:
 
 
 def with_request(
-    method: Callable[[Any, grpc.ServicerContext], Any],
+    method: Callable[..., Any],
 ) -> Callable[[Iterator[Any], grpc.ServicerContext], Any]:
     """Return the behaviour of a handler with streams of requests: a method that takes just one."""
 

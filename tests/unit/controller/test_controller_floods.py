@@ -154,22 +154,26 @@ def test_call_without_a_whole_message_is_told(tmp_path: Path, method: str, part:
 @pytest.mark.parametrize("method", [SHOW, JOIN_METHOD])
 def test_stranger_is_refused_before_its_message_is_read(tmp_path: Path, method: str):
     async def scenario() -> None:
-        async with running_controller(tmp_path, token="token") as (server, _):
-            async with grpc.aio.insecure_channel(server.address) as channel:
-                call: Any = channel.stream_stream(method)(metadata=token_metadata("guess"))
-                assert await call.code() is StatusCode.UNAUTHENTICATED
+        async with (
+            running_controller(tmp_path, token="token") as (server, _),
+            grpc.aio.insecure_channel(server.address) as channel,
+        ):
+            call: Any = channel.stream_stream(method)(metadata=token_metadata("guess"))
+            assert await call.code() is StatusCode.UNAUTHENTICATED
 
     run(scenario())
 
 
 def test_call_without_a_request_is_told(tmp_path: Path):
     async def scenario() -> None:
-        async with running_controller(tmp_path) as (server, _):
-            async with grpc.aio.insecure_channel(server.address) as channel:
-                call: Any = channel.stream_unary(SHOW)()
-                await call.done_writing()
-                assert await call.code() is StatusCode.INVALID_ARGUMENT
-                assert await call.details() == "the call has no request; send one"
+        async with (
+            running_controller(tmp_path) as (server, _),
+            grpc.aio.insecure_channel(server.address) as channel,
+        ):
+            call: Any = channel.stream_unary(SHOW)()
+            await call.done_writing()
+            assert await call.code() is StatusCode.INVALID_ARGUMENT
+            assert await call.details() == "the call has no request; send one"
 
     run(scenario())
 

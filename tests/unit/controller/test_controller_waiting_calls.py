@@ -45,10 +45,12 @@ def test_more_calls_than_grpc_lets_wait_by_default(tmp_path: Path, taken: list[o
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             with ExitStack() as stack:
-                for _ in range(num_calls // MAX_CALLS):
+                for _ in range(num_calls // MAX_CALLS):  # the loop, this one, takes none meanwhile
                     calls = Http2Calls(server.address, TEST_TIMEOUT_S)
                     stack.enter_context(calls)
-                    calls.start(JOIN_METHOD, MAX_CALLS)  # the loop, this one, takes no call meanwhile
+                    calls.start(
+                        JOIN_METHOD, MAX_CALLS
+                    )  # the loop, this one, takes no call meanwhile
                     opened.append(calls)
                 assert not taken
                 for calls in opened:
