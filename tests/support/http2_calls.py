@@ -8,6 +8,7 @@ after it has read everything before it. Nor does a client send half a call, or o
 
 from __future__ import annotations
 
+import functools
 import socket
 import ssl
 from types import TracebackType
@@ -26,6 +27,9 @@ ACK: Final = 1
 END_STREAM: Final = 1
 END_HEADERS: Final = 4
 _FRAME_HEADER_BYTES: Final = 9
+_FIRST_WINDOW_BYTES: Final = 65_535
+_PIECE_BYTES: Final = 16 << 10
+"""As much as every server takes in one frame."""
 
 
 class Http2Frame(NamedTuple):
@@ -54,14 +58,28 @@ class Http2Connection:
         """
         self._socket = dial(address, timeout_s)
         if credentials is not None:
-            context = credentials.new_client_context()
-            context.set_alpn_protocols(["h2"])
-            self._socket = context.wrap_socket(self._socket, server_hostname=server)
+            self._socket = _client_context(credentials).wrap_socket(
+                self._socket, server_hostname=server
+            )
         self._reader = self._socket.makefile("rb")
+        self._window = _FIRST_WINDOW_BYTES
+        self.ended: set[int] = set()
+        """Streams of calls that the server has ended."""
+        self.said = b""
+        """Headers that the server has sent, still packed."""
         self.send(preface())
 
     def send(self, data: bytes) -> None:
         self._socket.sendall(data)
+
+    def send_data(self, stream: int, data: bytes) -> None:
+        """Send data of a call, as soon as the server lets this connection do so."""
+        for start in range(0, len(data), _PIECE_BYTES):
+            piece = data[start : start + _PIECE_BYTES]
+            while self._window < len(piece):
+                assert self.next() is not None, "the server closed the connection"
+            self._window -= len(piece)
+            self.send(frame(DATA, 0, stream, piece))
 
     def next(self) -> Http2Frame | None:
         """Return the next frame, None at the end of the connection."""
@@ -72,7 +90,21 @@ class Http2Connection:
             payload = self._reader.read(int.from_bytes(header[:3]))
         except (ConnectionResetError, ssl.SSLEOFError):
             return None
-        return Http2Frame(header[3], header[4], int.from_bytes(header[5:]), payload)
+        received = Http2Frame(header[3], header[4], int.from_bytes(header[5:]), payload)
+        if (received.kind, received.stream) == (WINDOW_UPDATE, 0):
+            self._window += int.from_bytes(payload)
+        if received.kind == HEADERS:
+            self.said += payload
+        if received.kind == RST_STREAM or (
+            received.kind == HEADERS and received.flags & END_STREAM
+        ):
+            self.ended.add(received.stream)
+        return received
+
+    def finish(self, count: int) -> None:
+        """Wait until the server has ended so many calls."""
+        while len(self.ended) < count:
+            assert self.next() is not None, "the server closed the connection"
 
     def sync(self) -> None:
         """Return once the server has read all that was sent."""
@@ -96,26 +128,6 @@ class Http2Connection:
         self.close()
 
 
-class Http2Calls(Http2Connection):
-    """A connection in clear with calls that send no message."""
-
-    def start(self, method: str, count: int) -> None:
-        """Call a method `count` times; return once the server has read all calls."""
-        self._open = set(range(1, 2 * count, 2))  # streams that the server has not ended
-        flags = END_STREAM | END_HEADERS
-        block = header_block(method)
-        self.send(b"".join(frame(HEADERS, flags, each, block) for each in sorted(self._open)))
-        self.sync()
-
-    def finish(self) -> None:
-        """Wait until the server has ended every call that was started."""
-        while self._open:
-            answer = self.next()
-            assert answer is not None, "the server closed the connection"
-            if answer.kind == RST_STREAM or (answer.kind == HEADERS and answer.flags & END_STREAM):
-                self._open.discard(answer.stream)
-
-
 def dial(address: str, timeout_s: float) -> socket.socket:
     """Connect to HOST:PORT or unix:/PATH."""
     if address.startswith("unix:"):
@@ -127,15 +139,23 @@ def dial(address: str, timeout_s: float) -> socket.socket:
     return socket.create_connection((host, int(port)), timeout_s)
 
 
+@functools.cache
+def _client_context(credentials: Credentials) -> ssl.SSLContext:
+    context = credentials.new_client_context()
+    context.set_alpn_protocols(["h2"])
+    return context
+
+
 def preface() -> bytes:
     """Return what a client says first; it also accepts the server's settings."""
     return b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS) + frame(SETTINGS, ACK)
 
 
+@functools.cache
 def client_hello() -> bytes:
     """Return what a TLS client says first."""
-    outgoing = ssl.MemoryBIO()
-    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="x")
+    outgoing, context = ssl.MemoryBIO(), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client = context.wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="x")
     try:
         client.do_handshake()
     except ssl.SSLWantReadError:

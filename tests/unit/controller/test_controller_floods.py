@@ -19,6 +19,7 @@ from grpc import StatusCode
 
 from certificates import CertificateSet
 from controller_fixtures import TEST_TIMEOUT_S, FakeWorker, run, running_controller
+from flooding import Target
 from http2_calls import (
     DATA,
     END_HEADERS,
@@ -36,6 +37,7 @@ from switchfold.controller.api.open_files import MAX_CALLS, OWN, max_connections
 from switchfold.hostlib.control.controller_link import JOIN_METHOD
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.credentials import Role, role_name
+from switchfold.hostlib.credentials.grpc_channels import handshake_problem
 from switchfold.hostlib.credentials.tokens import token_metadata
 
 SHOW = "/switchfold.operator.v1.Operator/ShowController"
@@ -119,15 +121,8 @@ def test_half_open_handshake_is_closed(tmp_path: Path, num_bytes: int | None):
                 sock.sendall(client_hello()[:num_bytes])
                 await asyncio.to_thread(read_on, sock)
             worker = made.of(Role.WORKER)
-            connection = await asyncio.to_thread(
-                lambda: Http2Connection(
-                    server.address,
-                    TEST_TIMEOUT_S,
-                    credentials=worker,
-                    server=role_name(Role.CONTROLLER),
-                )
-            )
-            with connection:
+            target = Target(server.address, SHOW, worker, role_name(Role.CONTROLLER))
+            with await asyncio.to_thread(target.connect) as connection:
                 while await asyncio.to_thread(connection.next) is not None:
                     pass  # it has a certificate, and does not call
 
@@ -143,10 +138,8 @@ def test_call_without_a_whole_message_is_told(tmp_path: Path, method: str, part:
             with Http2Connection(server.address, TEST_TIMEOUT_S) as connection:
                 connection.send(frame(HEADERS, END_HEADERS, 1, header_block(method)))
                 connection.send(frame(DATA, 0, 1, part))
-                received = b""
-                while (answer := await asyncio.to_thread(connection.next)) is not None:
-                    received += answer.payload
-                assert b"within 0.5 s; send it" in received
+                await asyncio.to_thread(connection.finish, 1)
+                assert b"within 0.5 s; send it" in connection.said
 
     run(scenario())
 
@@ -205,6 +198,26 @@ def test_connections_beyond_the_limit_are_closed_at_once(
             while await show(server.address) is not StatusCode.OK:
                 pass  # until gRPC has noticed that the others are gone
             await worker.close()
+
+    run(scenario())
+
+
+def test_worker_beyond_the_limit_is_not_told_of_its_certificate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    made = CertificateSet.create(tmp_path / "certificates")
+    own, worker = made.of(Role.CONTROLLER), made.of(Role.WORKER)
+
+    async def scenario() -> None:
+        limit_connections(monkeypatch, 1)
+        async with running_controller(tmp_path, credentials=own.folder) as (server, _):
+            held = Target(server.address, SHOW, worker, role_name(Role.CONTROLLER)).connect
+            with await asyncio.to_thread(held) as connection:
+                await asyncio.to_thread(connection.sync)
+                problem = await asyncio.to_thread(
+                    handshake_problem, server.address, worker, role_name(Role.CONTROLLER)
+                )
+                assert not problem
 
     run(scenario())
 
