@@ -248,8 +248,7 @@ class PeerServer:
         if oldest is None:
             return False
         self.counters["refused_full"] += 1
-        oldest.connection.close()
-        self.forget(oldest)
+        oldest.drop()
         return True
 
     def _review(self) -> None:

@@ -13,7 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 from grpc import StatusCode
 
-from flooding import CALLS, HALF_OPEN, Closeable, ProcessMemory, Target, slow_messages
+from flooding import CALLS, HALF_OPEN, Closeable, Flood, ProcessMemory, Target, slow_messages
 from live_testbed import DEADLINE_S, LiveTestbed
 from loopback import LOOPBACK
 from switchfold.bmv2_topos import Testbed, state
@@ -158,16 +158,6 @@ def check_new_job(live: LiveTestbed) -> None:
         check_sum(sessions, 0)
 
 
-@contextmanager
-def flood(caller: Callable[[Target], Closeable], target: Target, count: int) -> Generator[None]:
-    """Hold the connections of so many callers, except for those that the server refuses."""
-    with ExitStack() as stack:
-        for _ in range(count):
-            with suppress(OSError):  # closed during the handshake, or before
-                stack.enter_context(closing(caller(target)))
-        yield
-
-
 def controller_of(live: LiveTestbed, token: str = "") -> Target:
     return Target(
         live.made.controller_address,
@@ -184,7 +174,9 @@ def test_half_open_connections_leave_the_controller_files_and_memory(
 ) -> None:
     target = controller_of(live)
     memory = ProcessMemory(pid_of(live, "controller"))
-    with flood(caller, target, FILES + 50):
+    count = FILES + 50
+    with Flood(caller, target, count) as flood:
+        flood.add(count)
         assert memory.num_files() <= FILES - open_files.OWN
         calm.go_on()
         assert memory.growth() < FILES * CONNECTION_BYTES + SLACK_BYTES
@@ -304,7 +296,9 @@ def test_half_open_connections_leave_the_switch_memory(
     target = switch_of(live)
     memory = ProcessMemory(pid_of(live, live.made.switch.name))
     num_files = memory.num_files()
-    with flood(caller, target, p4runtime.MAX_CONNECTIONS + 50):
+    count = p4runtime.MAX_CONNECTIONS + 50
+    with Flood(caller, target, count) as flood:
+        flood.add(count)
         assert memory.num_files() <= num_files + p4runtime.MAX_CONNECTIONS
         calm.go_on()
         check_new_job(live)  # the controller's connection stands

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import socket
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from types import TracebackType
+from typing import Final, Protocol, Self
 
 from http2_calls import (
     DATA,
@@ -73,15 +75,21 @@ def silent(target: Target) -> socket.socket:
 
 def half_hello(target: Target) -> socket.socket:
     """Begin with TLS, and stop within the first message."""
-    sock = silent(target)
-    sock.sendall(client_hello()[:100])
-    return sock
+    return _saying(client_hello()[:100], target)
 
 
 def half_handshake(target: Target) -> socket.socket:
     """Begin with TLS, and stop after the first message: the server has computed its answer."""
+    return _saying(client_hello(), target)
+
+
+def _saying(data: bytes, target: Target) -> socket.socket:
     sock = silent(target)
-    sock.sendall(client_hello())
+    try:
+        sock.sendall(data)
+    except OSError:
+        sock.close()
+        raise
     return sock
 
 
@@ -113,6 +121,41 @@ HALF_OPEN: Final[tuple[Callable[[Target], Closeable], ...]] = (
     *(without_calls, endless_headers),
 )
 """Callers that make no whole call."""
+
+
+class Flood:
+    """Connections of one kind of caller; at most `count` stay open, the last ones."""
+
+    def __init__(self, caller: Callable[[Target], Closeable], target: Target, count: int) -> None:
+        self._caller, self._target, self._count = caller, target, count
+        self._held: deque[Closeable] = deque()
+        self.num_refused = 0
+        """Connections that the server has closed during a handshake, or before."""
+
+    def add(self, count: int) -> None:
+        """Let so many callers connect."""
+        for _ in range(count):
+            try:
+                self._held.append(self._caller(self._target))
+            except OSError:
+                self.num_refused += 1
+            if len(self._held) > self._count:
+                self._held.popleft().close()
+
+    def close(self) -> None:
+        while self._held:
+            self._held.popleft().close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
 
 
 class ProcessMemory:
