@@ -23,7 +23,16 @@ import numpy as np
 import pytest
 from grpc import StatusCode
 
-from flooding import CALLS, HALF_OPEN, Closeable, Flood, ProcessMemory, Target, slow_messages
+from flooding import (
+    CALLS,
+    HALF_OPEN,
+    Closeable,
+    Flood,
+    ProcessMemory,
+    Target,
+    joining,
+    slow_messages,
+)
 from live_testbed import DEADLINE_S, LiveTestbed
 from loopback import LOOPBACK
 from switchfold.bmv2_topos import Testbed, state
@@ -253,9 +262,8 @@ def test_join_storm_ends_with_statuses(live: LiveTestbed, calm: Summing, num_fil
     assert statuses(target, wrong) == {StatusCode.PERMISSION_DENIED: num_callers}
     with ExitStack() as stack:
         for number in range(FILES - open_files.RESERVED - num_files + 1):
-            connection = stack.enter_context(target.connect())
-            connection.send(target.call(1, join_request(live, f"waits {number}")))
-            connection.sync()
+            message = join_request(live, f"waits {number}")
+            stack.enter_context(joining(message)(target)).sync()
         assert statuses(target, requests) == {StatusCode.RESOURCE_EXHAUSTED: num_callers}
         assert statuses(stranger, requests) == {StatusCode.UNAUTHENTICATED: num_callers}
         calm.go_on()

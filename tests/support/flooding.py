@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Final, Protocol, Self
 
 from http2_calls import (
-    DATA,
     END_HEADERS,
     HEADERS,
     Http2Connection,
@@ -62,11 +61,6 @@ class Target:
         block = header_block(self.method, **dict(token_metadata(self.token)))
         return frame(HEADERS, flags, stream, block)
 
-    def call(self, stream: int, message: bytes) -> bytes:
-        """Return a call whose side of the caller stays open, as a worker's does."""
-        data = b"\0" + len(message).to_bytes(4) + message
-        return self.headers(stream) + frame(DATA, 0, stream, data)
-
 
 def silent(target: Target) -> socket.socket:
     """Connect alone."""
@@ -100,19 +94,43 @@ def without_calls(target: Target) -> Http2Connection:
 
 def endless_headers(target: Target) -> Http2Connection:
     """Begin a call whose headers do not end."""
-    connection = target.connect()
-    connection.send(target.headers(1, 0))
-    return connection
+    return _calling(target, lambda connection: connection.send(target.headers(1, 0)))
 
 
 def slow_messages(target: Target) -> Http2Connection:
     """Make many calls whose messages do not end."""
-    connection = target.connect()
     begin = b"\0" + CLAIMED_BYTES.to_bytes(4)
     data = begin + bytes(SLOW_BYTES - len(begin))
-    for stream in range(1, 2 * CALLS, 2):
-        connection.send(target.headers(stream))
-        connection.send_data(stream, data)
+
+    def call(connection: Http2Connection) -> None:
+        for stream in range(1, 2 * CALLS, 2):
+            connection.send(target.headers(stream))
+            connection.send_data(stream, data)
+
+    return _calling(target, call)
+
+
+def joining(message: bytes) -> Callable[[Target], Http2Connection]:
+    """Return a caller that sends one message, and leaves its side of the call open."""
+    data = b"\0" + len(message).to_bytes(4) + message
+
+    def join(target: Target) -> Http2Connection:
+        def call(connection: Http2Connection) -> None:
+            connection.send(target.headers(1))
+            connection.send_data(1, data)
+
+        return _calling(target, call)
+
+    return join
+
+
+def _calling(target: Target, call: Callable[[Http2Connection], None]) -> Http2Connection:
+    connection = target.connect()
+    try:
+        call(connection)
+    except OSError:
+        connection.close()
+        raise
     return connection
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import socket
 import ssl
+from collections import Counter
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
@@ -41,6 +42,11 @@ class Http2Frame(NamedTuple):
     payload: bytes
 
 
+class _FirstWindows(Counter[int]):
+    def __missing__(self, key: int) -> int:
+        return _FIRST_WINDOW_BYTES
+
+
 class Http2Connection:
     """A connection that has greeted; its frames are the caller's to make."""
 
@@ -62,23 +68,31 @@ class Http2Connection:
                 self._socket, server_hostname=server
             )
         self._reader = self._socket.makefile("rb")
-        self._window = _FIRST_WINDOW_BYTES
+        self._windows: Counter[int] = _FirstWindows()  # of streams; 0: of the connection
         self.ended: set[int] = set()
         """Streams of calls that the server has ended."""
         self.said = b""
         """Headers that the server has sent, still packed."""
-        self.send(preface())
+        try:
+            self.send(preface())
+        except OSError:
+            self.close()
+            raise
 
     def send(self, data: bytes) -> None:
         self._socket.sendall(data)
 
     def send_data(self, stream: int, data: bytes) -> None:
-        """Send data of a call, as soon as the server lets this connection do so."""
+        """Send data of a call, as soon as the server lets this end do so, or until it ends it."""
         for start in range(0, len(data), _PIECE_BYTES):
             piece = data[start : start + _PIECE_BYTES]
-            while self._window < len(piece):
-                assert self.next() is not None, "the server closed the connection"
-            self._window -= len(piece)
+            while min(self._windows[0], self._windows[stream]) < len(piece):
+                if stream in self.ended:
+                    return
+                if self.next() is None:
+                    raise ConnectionResetError("the server closed the connection")
+            self._windows[0] -= len(piece)
+            self._windows[stream] -= len(piece)
             self.send(frame(DATA, 0, stream, piece))
 
     def next(self) -> Http2Frame | None:
@@ -91,8 +105,8 @@ class Http2Connection:
         except (ConnectionResetError, ssl.SSLEOFError):
             return None
         received = Http2Frame(header[3], header[4], int.from_bytes(header[5:]), payload)
-        if (received.kind, received.stream) == (WINDOW_UPDATE, 0):
-            self._window += int.from_bytes(payload)
+        if received.kind == WINDOW_UPDATE:
+            self._windows[received.stream] += int.from_bytes(payload)
         if received.kind == HEADERS:
             self.said += payload
         if received.kind == RST_STREAM or (
