@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of a job while strangers flood the controller and the switch, beside the same in calm.
+"""Sums of a job while strangers flood its servers, beside the same in calm.
 
 Workers sum a small tensor again and again over one softswitch, in turns: in calm, and during each
-kind of flood. Every sum is verified. The attacker is a process of its own, which opens connections
-at a stated rate and holds the last 300; its processor time is printed, as all share the machine.
+kind of flood: of the controller, of the switch's P4Runtime, of the peer server of worker 1. Every
+sum is verified. The attacker is a process of its own, which opens connections at a stated rate
+and holds the last 300; its processor time is printed, as all share the machine.
 
     python benchmarks/control_plane/floods.py --workers 2 --turns 3 --sums 2000
 """
@@ -22,6 +23,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
+from benchmarks.control_plane.floods_worker import CALM, PEER  # noqa: E402
 from benchmarks.support.machine import (  # noqa: E402
     check_machine,
     describe_machine,
@@ -38,7 +40,6 @@ from switchfold.hostlib.control.controller_link import JOIN_METHOD  # noqa: E402
 from switchfold.hostlib.credentials import Role, role_name  # noqa: E402
 
 WORKER = Path(__file__).with_name("floods_worker.py")
-CALM: Final = "calm"
 BOUND: Final = 2.0
 """Most times that the 99th percentile in calm may grow."""
 WRITE: Final = "/p4.v1.P4Runtime/Write"
@@ -75,6 +76,8 @@ FLOODS: Final = (
     FloodKind("silent", "switch", 200.0),
     FloodKind("half_handshake", "switch", 50.0),
     FloodKind("endless_headers", "switch", 20.0),
+    FloodKind("silent", "worker", 200.0),
+    FloodKind("half_handshake", "worker", 50.0),
 )
 
 
@@ -95,6 +98,8 @@ def attacker_arguments(kind: FloodKind, testbed: Testbed) -> list[str]:
     arguments = [kind.caller, "--rate", str(kind.rate)]
     if not kind.server:
         return arguments
+    if kind.server == "worker":
+        return [*arguments, "--address", PEER]
     worker = testbed.endpoint(0)
     address, method, server = worker.controller_address, JOIN_METHOD, role_name(Role.CONTROLLER)
     credentials = worker.credentials

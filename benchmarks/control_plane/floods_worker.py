@@ -29,6 +29,8 @@ from switchfold.hostlib.config import join_from_environment  # noqa: E402
 
 ATTACKER = Path(__file__).with_name("flood_attacker.py")
 CALM = "calm"
+PEER = "peer"
+"""Stands for the address of worker 1's peer server, which is known once it has joined."""
 
 
 @contextmanager
@@ -78,6 +80,12 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
     attacks: dict[str, list[dict[str, Any]]] = {name: [] for name in floods}
     is_first = os.environ["SWITCHFOLD_WORKER_ID"] == "0"
     with join_from_environment(SessionOptions(timeout_s=options.timeout)) as session:
+        peer = session.view.members[1]
+        address = f"{peer.peer_address}:{peer.peer_port}"
+        floods = {
+            name: [address if each == PEER else each for each in arguments]
+            for name, arguments in floods.items()
+        }
         for turn in range(options.turns + 1):
             for name in times_s:
 
