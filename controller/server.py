@@ -20,6 +20,7 @@ from ..hostlib.credentials.grpc_channels import server_credentials
 from .api.access import AccessGuard, Tokens
 from .api.endpoint import is_taken, with_port
 from .api.keepalive import probe_connections, server_options
+from .api.open_files import connection_options, max_connections
 from .api.operator_api import fabric_pb2, fabric_pb2_grpc, operator_pb2, operator_pb2_grpc
 from .api.operator_service import OperatorService
 from .api.request_check import MAX_MESSAGE_BYTES
@@ -154,11 +155,14 @@ class ControllerServer:
     async def _listen(self) -> grpc.aio.Server:
         ours = self._credentials
         callers = None if ours is None else CallerCertificates(ours)
+        num_callers = max_connections()
         server = grpc.aio.server(
             interceptors=(AccessGuard(self._tokens, SERVICES, callers), RequestGuard()),
+            maximum_concurrent_rpcs=num_callers,
             options=[
                 *server_options(self.config.host_gone_s),
                 *waiting_call_options(),
+                *connection_options(num_callers),
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ],
         )

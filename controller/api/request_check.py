@@ -22,6 +22,8 @@ from .printable import quoted
 
 MAX_MESSAGE_BYTES: Final = 256 << 10
 """Size of one request; a Stalled that names every worker of the largest job fits."""
+REQUEST_TIMEOUT_S: Final = 5.0
+"""A call's first message must be complete by then."""
 MAX_TEXT: Final = 255
 MAX_BYTES: Final = 64
 MAX_ITEMS: Final = 0xFFFF

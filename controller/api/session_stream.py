@@ -7,18 +7,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import grpc
 from google.protobuf.message import DecodeError, Message
 
 from ..errors import ControllerError, InvalidJobError
-from ..jobs.punctual_timer import PunctualTimer
+from ..jobs.punctual_timer import within
 from .printable import details
-from .request_check import check_request
+from .request_check import REQUEST_TIMEOUT_S, check_request
 
 _LOGGER = logging.getLogger(__name__)
-_FIRST_TIMEOUT_S: Final = 5.0
 _M = TypeVar("_M", bound=Message)
 
 
@@ -32,15 +31,10 @@ class SessionStream(Generic[_M]):
     async def first(self, kind: str, name: str) -> _M:
         """Return the first message, which must be of a kind; errors call it by its name."""
         try:
-            async with asyncio.timeout(None) as limit:
-                timer = PunctualTimer(_FIRST_TIMEOUT_S, lambda: limit.reschedule(0.0))
-                try:
-                    message = await self.message()
-                finally:
-                    timer.cancel()
+            message = await within(REQUEST_TIMEOUT_S, self.message())
         except TimeoutError as exc:
             raise InvalidJobError(
-                f"no {name} within {_FIRST_TIMEOUT_S:g} s; send it first on the stream"
+                f"no {name} within {REQUEST_TIMEOUT_S:g} s; send it first on the stream"
             ) from exc
         if message is None or message.WhichOneof("message") != kind:
             raise InvalidJobError(f"the first message of a stream must be {name}")

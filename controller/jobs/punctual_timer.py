@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+_T = TypeVar("_T")
 
 _LATE_S: Final = 0.05
 """A timer that fires this much too late shows that this process stood still."""
@@ -36,3 +38,13 @@ class PunctualTimer:
             self._handle = self._start(_UNREAD_S)
         else:
             self._callback()
+
+
+async def within(delay_s: float, what: Awaitable[_T]) -> _T:
+    """Return what is awaited; TimeoutError when it does not come in time."""
+    async with asyncio.timeout(None) as limit:
+        timer = PunctualTimer(delay_s, lambda: limit.reschedule(0.0))
+        try:
+            return await what
+        finally:
+            timer.cancel()

@@ -112,7 +112,8 @@ class GrpcControllerLink:
                 ) from None
             raise ControllerUnreachableError(
                 f"no controller answers at {self._controller}; start one with 'switchfold"
-                " controller run', or check the address"
+                " controller run', or check the address; one that has as many connections as its"
+                " open files allow closes others"
             ) from None
         self._thread.start()
         with self._lock:

@@ -134,8 +134,10 @@ def _problem(sock: socket.socket, credentials: Credentials | None, server: str) 
     else:
         context = credentials.new_client_context()
     context.set_alpn_protocols([_ALPN])
+    is_refused = has_shown = False
     try:
         with context.wrap_socket(sock, server_hostname=server) as encrypted:
+            has_shown = credentials is not None
             if credentials is None:
                 return (
                     "it wants TLS and a certificate; name a folder of 'switchfold certs issue' in"
@@ -143,10 +145,12 @@ def _problem(sock: socket.socket, credentials: Credentials | None, server: str) 
                 )
             # A refusal of our certificate comes after the handshake; else gRPC greets.
             is_refused = not encrypted.recv(1)
+    except ssl.SSLEOFError:
+        return ""  # a server without room closes connections before it has seen a certificate
     except ssl.SSLError as error:
         return "" if credentials is None else explain(error, credentials, server)
     except ConnectionResetError:
-        is_refused = credentials is not None
+        is_refused = has_shown
     if is_refused and credentials is not None:
         return (
             f"it closed the connection when it had seen our certificate {credentials.certificate}"

@@ -249,8 +249,9 @@ class Connection:
         self.was_drained = self.was_drained and not self._outgoing
         self._outgoing.clear()
         self._payload = None
+        receiver, self.receiver = self.receiver, _Nobody()  # else both stay until a collection
         if error is not None:
-            self.receiver.on_closed(self, error)
+            receiver.on_closed(self, error)
 
     def close_gently(self) -> None:
         """Send nothing more, but let the sent bytes arrive; throw away what is received.
@@ -446,16 +447,8 @@ class Connection:
                 outgoing.popleft()
 
 
-@final
-class _Discard:
-    """Reads on until the other end closes too, or for LINGER_S."""
-
-    def __init__(self, connection: Connection, loop: EventLoop) -> None:
-        self._loop = loop
-        self._timer = loop.call_later(
-            LINGER_S, lambda: connection.close(PeerClosedError("the other end stays open"))
-        )
-        loop.note_lingering(1)
+class _Nobody:
+    """Throws everything away."""
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         return memoryview(bytearray(frame.payload_bytes))
@@ -465,6 +458,21 @@ class _Discard:
 
     def on_drained(self, connection: Connection) -> None:
         pass
+
+    def on_closed(self, connection: Connection, error: PeerError) -> None:
+        pass
+
+
+@final
+class _Discard(_Nobody):
+    """Reads on until the other end closes too, or for LINGER_S."""
+
+    def __init__(self, connection: Connection, loop: EventLoop) -> None:
+        self._loop = loop
+        self._timer = loop.call_later(
+            LINGER_S, lambda: connection.close(PeerClosedError("the other end stays open"))
+        )
+        loop.note_lingering(1)
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
         self._timer.cancel()

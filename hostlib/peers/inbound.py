@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, final
 from ..credentials import CredentialsError, Role
 from ..errors import PeerError, PeerProtocolError, PeerRefusedError, ResultForgottenError
 from .connection import Connection
+from .event_loop import Timer
 from .frames import NONCE_BYTES, PIECE_BYTES, FetchFrame, Frame, FrameKind, Greeting, Purpose
 from .heartbeat import Heartbeat
 from .results import RetainedResult
@@ -54,8 +55,20 @@ class InboundPeer:
         )
         limit_s = GREETING_S if server.credentials is None else TLS_GREETING_S
         self._timer = server.loop.call_later(limit_s, self._expire)
+        self._silence: Timer | None = None
         if server.credentials is not None:
-            server.loop.call_later(SILENT_S, self._refuse_silent)
+            self._silence = server.loop.call_later(SILENT_S, self._refuse_silent)
+
+    def drop(self) -> None:
+        """Close the connection at once; nothing of it stays in memory."""
+        self.connection.close()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._timer.cancel()
+        if self._silence is not None:
+            self._silence.cancel()
+        self._server.forget(self)
 
     @property
     def is_known(self) -> bool:
@@ -111,8 +124,7 @@ class InboundPeer:
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
         """Forget the connection; count it if it was a stranger's."""
-        self._timer.cancel()
-        self._server.forget(self)
+        self._forget()
         if self._is_refused:
             return
         if self._greeting is None or isinstance(error, PeerProtocolError):
@@ -191,8 +203,7 @@ class InboundPeer:
 
     def _expire(self) -> None:
         if self._is_refused:
-            self._server.forget(self)
-            self.connection.close()
+            self.drop()
         elif self._wanted is not None:
             self._reply(Frame(FrameKind.NOT_COMPLETE))
         elif self._greeting is None:

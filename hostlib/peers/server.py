@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import selectors
 import socket
@@ -26,6 +27,11 @@ from .results import RetainedResult, RetainedResults
 
 MAX_INBOUND = 512
 """Most connections that no view has taken over; beyond it, the oldest stranger's is closed."""
+ACCEPTS = 64
+"""Most connections that one turn of the loop accepts: a flood of them must not hold up sums."""
+NO_FILES_S = 0.5
+"""Pause before the next attempt if the process has no file left, and no stranger to close."""
+_NO_FILES = (errno.EMFILE, errno.ENFILE)
 _logger = logging.getLogger(__name__)
 
 
@@ -210,30 +216,40 @@ class PeerServer:
 
     def on_ready(self, events: int) -> None:
         """Accept connections."""
-        while True:
+        for _ in range(ACCEPTS):
             try:
                 sock, address = self._listener.accept()
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as error:
-                # One connection was aborted, or the process has too many open files: the next
-                # event shows which.
                 self.counters["refused_accept"] += 1
+                if error.errno in _NO_FILES and self._close_oldest(is_known=False):
+                    continue
                 _logger.warning("cannot accept a connection: %s", error)
+                if error.errno in _NO_FILES:  # the next event would come at once
+                    self.loop.watch(self._listener, 0, self)
+                    self.loop.call_later(NO_FILES_S, self._listen_on)
                 return
             self.counters["accepted"] += 1
-            if len(self._peers) >= MAX_INBOUND:
-                self._make_room()
+            if len(self._peers) >= MAX_INBOUND and not self._close_oldest(is_known=False):
+                self._close_oldest(is_known=True)
             self._peers[InboundPeer(self, sock, address)] = None
 
-    def _make_room(self) -> None:
-        """Close the oldest stranger's connection: silent strangers must not keep members out."""
-        oldest = next((peer for peer in self._peers if not peer.is_known), None)
+    def _listen_on(self) -> None:
+        if not self._is_closed:
+            self.loop.watch(self._listener, selectors.EVENT_READ, self)
+
+    def _close_oldest(self, *, is_known: bool) -> bool:
+        """Close the oldest connection of a stranger, or of a member; return whether there is one.
+
+        Silent strangers must not keep members out.
+        """
+        oldest = next((peer for peer in self._peers if peer.is_known == is_known), None)
         if oldest is None:
-            oldest = next(iter(self._peers))
+            return False
         self.counters["refused_full"] += 1
-        oldest.connection.close()
-        self.forget(oldest)
+        oldest.drop()
+        return True
 
     def _review(self) -> None:
         for peer in list(self._peers):

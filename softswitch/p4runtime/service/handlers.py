@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The service's methods as gRPC handlers that refuse requests which cannot be decoded.
+"""The service's methods as gRPC handlers that read their requests themselves.
 
-Without them, gRPC would answer such a request with INTERNAL, log a traceback and keep memory.
+gRPC would read a unary request before anything is checked, and wait for it endlessly. It would
+answer one that cannot be decoded with INTERNAL, log a traceback and keep memory.
 """
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +16,8 @@ from google.protobuf.message import DecodeError, Message
 
 SERVICE = "p4.v1.P4Runtime"
 UNREADABLE = "the request's bytes are not the message that this method takes"
+REQUEST_TIMEOUT_S = 60.0
+"""A call is cancelled if its request is not complete by then; the largest one needs 9 Mbit/s."""
 
 
 def generic_handler(servicer: p4r_grpc.P4RuntimeServicer) -> grpc.GenericRpcHandler:
@@ -31,15 +35,15 @@ def generic_handler(servicer: p4r_grpc.P4RuntimeServicer) -> grpc.GenericRpcHand
         "Capabilities": (p4r.CapabilitiesRequest, servicer.Capabilities),
     }
     handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-        name: grpc.unary_unary_rpc_method_handler(
-            _checked(method),
+        name: grpc.stream_unary_rpc_method_handler(
+            with_request(method),
             request_deserializer=_reader(kind),
             response_serializer=_serialize,
         )
         for name, (kind, method) in unary.items()
     }
-    handlers["Read"] = grpc.unary_stream_rpc_method_handler(
-        _checked_stream(servicer.Read),
+    handlers["Read"] = grpc.stream_stream_rpc_method_handler(
+        with_request(servicer.Read),
         request_deserializer=_reader(p4r.ReadRequest),
         response_serializer=_serialize,
     )
@@ -69,21 +73,20 @@ def _serialize(message: Message) -> bytes:
     return message.SerializeToString()
 
 
-def _checked(method: Callable[..., Any]) -> Callable[[Any, grpc.ServicerContext], Any]:
-    def call(request: Any, context: grpc.ServicerContext) -> Any:
+def with_request(
+    method: Callable[..., Any],
+) -> Callable[[Iterator[Any], grpc.ServicerContext], Any]:
+    """Return the behaviour of a handler with streams of requests: a method that takes just one."""
+
+    def call(requests: Iterator[Any], context: grpc.ServicerContext) -> Any:
+        late = threading.Timer(REQUEST_TIMEOUT_S, context.cancel)
+        late.start()
+        try:
+            request = next(requests, Unreadable())
+        finally:
+            late.cancel()
         if isinstance(request, Unreadable):
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, UNREADABLE)
         return method(request, context)
-
-    return call
-
-
-def _checked_stream(
-    method: Callable[..., Any],
-) -> Callable[[Any, grpc.ServicerContext], Iterator[Any]]:
-    def call(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-        if isinstance(request, Unreadable):
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, UNREADABLE)
-        yield from method(request, context)
 
     return call

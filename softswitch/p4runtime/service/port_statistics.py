@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
 
+from .handlers import with_request
+
 SERVICE = "softswitch.Ports"
 Counters = Mapping[int, Mapping[str, int]]
 
@@ -28,8 +30,8 @@ def statistics_handler(read: Callable[[], Counters]) -> grpc.GenericRpcHandler:
             )
         return reply
 
-    method = grpc.unary_unary_rpc_method_handler(
-        statistics,
+    method = grpc.stream_unary_rpc_method_handler(
+        with_request(statistics),
         request_deserializer=empty_pb2.Empty.FromString,
         response_serializer=struct_pb2.Struct.SerializeToString,
     )

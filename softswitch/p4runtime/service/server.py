@@ -37,7 +37,17 @@ MAX_STREAMS = 48
 """Open StreamChannels over all roles. Each holds a thread of the pool; more are refused."""
 UNARY_THREADS = 8
 """Threads that streams can never take."""
-MAX_MESSAGE_BYTES = 256 << 20
+MAX_CALLS = 1024
+"""Calls at a time, with those that wait for a thread; more are refused."""
+MAX_CONNECTIONS = 128
+"""More are closed as soon as they are accepted."""
+MAX_MESSAGE_BYTES = 64 << 20
+UNREAD_BYTES = 64 << 10
+"""Most bytes that a call may send before they are wanted; gRPC would take megabytes."""
+HANDSHAKE_S = 20.0
+"""Longest time for TLS, and again for HTTP/2, until a connection can carry calls."""
+IDLE_S = 20.0
+"""Longest time of a connection without a call."""
 RESPONSE_BYTES = 1 << 20
 """Size at which a ReadResponse is sent, well below the 4 MiB that clients accept."""
 STOP_GRACE_S = 0.5
@@ -101,8 +111,15 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         server = grpc.server(
             self._pool,
             interceptors=self._guards,
+            maximum_concurrent_rpcs=MAX_CALLS,
             options=[
                 ("grpc.so_reuseport", 0),
+                ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
+                ("grpc.server_handshake_timeout_ms", round(1000 * HANDSHAKE_S)),
+                ("grpc.http2.settings_timeout", round(1000 * HANDSHAKE_S)),
+                ("grpc.max_connection_idle_ms", round(1000 * IDLE_S)),
+                ("grpc.http2.lookahead_bytes", UNREAD_BYTES),
+                ("grpc.http2.bdp_probe", 0),  # it would raise the line above
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
                 ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             ],

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import pytest
 
 from controller_fixtures import TEST_TIMEOUT_S, run, running_controller
-from http2_calls import Http2Calls
+from http2_calls import END_HEADERS, END_STREAM, HEADERS, Http2Connection, frame, header_block
+from switchfold.controller.api.open_files import MAX_CALLS
 from switchfold.controller.api.request_check import RANGES
 from switchfold.controller.api.session_service import SessionService
 from switchfold.controller.api.waiting_calls import waiting_call_options
@@ -36,15 +38,30 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return calls
 
 
+def begin_calls(address: str, count: int) -> Http2Connection:
+    """Call Join so many times, without a message; return once the server has read all calls."""
+    connection = Http2Connection(address, TEST_TIMEOUT_S)
+    for stream in range(1, 2 * count, 2):
+        block = header_block(JOIN_METHOD)
+        connection.send(frame(HEADERS, END_STREAM | END_HEADERS, stream, block))
+    connection.sync()
+    return connection
+
+
 def test_more_calls_than_grpc_lets_wait_by_default(tmp_path: Path, taken: list[object]):
-    num_calls = 3100  # gRPC's own hard limit is 3,000
+    num_connections = 31
+    num_calls = num_connections * MAX_CALLS  # gRPC's own hard limit is 3,000
 
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
-            with Http2Calls(server.address, TEST_TIMEOUT_S) as calls:
-                calls.start(JOIN_METHOD, num_calls)  # the loop, this one, takes no call meanwhile
+            with ExitStack() as stack:
+                opened = [  # the loop, this one, takes no call meanwhile
+                    stack.enter_context(begin_calls(server.address, MAX_CALLS))
+                    for _ in range(num_connections)
+                ]
                 assert not taken
-                await asyncio.to_thread(calls.finish)
+                for connection in opened:
+                    await asyncio.to_thread(connection.finish, MAX_CALLS)
                 assert len(taken) == num_calls
 
     run(scenario())
@@ -55,10 +72,9 @@ def test_controller_that_stops_takes_the_calls_that_wait(tmp_path: Path, taken: 
 
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
-            calls = Http2Calls(server.address, TEST_TIMEOUT_S)
-            calls.start(JOIN_METHOD, num_calls)
-        with calls:
-            calls.finish()
+            connection = begin_calls(server.address, num_calls)
+        with connection:
+            connection.finish(num_calls)
         assert len(taken) == num_calls + 1  # the last one is the controller's own
 
     run(scenario())

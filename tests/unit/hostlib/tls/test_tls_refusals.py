@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from certificates import CertificateSet
+from http2_calls import client_hello
 from loopback import LOOPBACK
 from peer_group import RING, PeerGroup
 from switchfold.hostlib.control.view import Member
@@ -173,15 +174,6 @@ def test_answer_that_is_no_handshake(
         served.result(WAIT_S)
 
 
-def hello() -> bytes:
-    """Return what a TLS client says first."""
-    outgoing = ssl.MemoryBIO()
-    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="x")
-    with pytest.raises(ssl.SSLWantReadError):
-        client.do_handshake()
-    return outgoing.read()
-
-
 @pytest.mark.parametrize("num_bytes", [1, 5, 100, None])
 def test_half_open_handshake_is_closed_while_sums_go_on(
     made: CertificateSet, monkeypatch: pytest.MonkeyPatch, num_bytes: int | None
@@ -192,7 +184,7 @@ def test_half_open_handshake_is_closed_while_sums_go_on(
         server = group.servers[0]
         monkeypatch.setattr("switchfold.hostlib.peers.inbound.TLS_GREETING_S", 0.5)
         with closing(socket.create_connection((LOOPBACK, server.port), WAIT_S)) as stranger:
-            stranger.sendall(hello()[:num_bytes])
+            stranger.sendall(client_hello()[:num_bytes])
             wait_until(lambda: server.counters["accepted"] == 2, "the stranger's connection")
             for reduction in group.reduce(ADD, [ones, ones], WAIT_S):
                 assert (reduction.values == 2).all()
@@ -208,7 +200,7 @@ def test_half_of_a_certificate_exchange_changes_nothing(made: CertificateSet) ->
     """Garbage in place of the client's second flight is a stranger's."""
     with server_of(made.of(Role.WORKER), 1) as server:
         with closing(socket.create_connection((LOOPBACK, server.port), WAIT_S)) as stranger:
-            stranger.sendall(hello() + bytes(range(256)))
+            stranger.sendall(client_hello() + bytes(range(256)))
             while stranger.recv(1 << 16):
                 pass
         wait_until(lambda: server.counters["refused_stranger"] == 1, "counted")
