@@ -19,6 +19,7 @@ from grpc import StatusCode
 
 from certificates import CertificateSet
 from controller_fixtures import TEST_TIMEOUT_S, FakeWorker, run, running_controller
+from file_limit import leave_free, same_limit_after
 from flooding import Target
 from http2_calls import (
     DATA,
@@ -288,14 +289,12 @@ def test_calls_of_one_connection_are_limited(tmp_path: Path):
     run(scenario())
 
 
-def test_files_bound_connections():
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    before = max_connections()
-    assert before == soft - OWN - len(os.listdir("/dev/fd"))
-    with open(os.devnull) as _:
-        assert max_connections() == before - 1
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (OWN, hard))
-        assert max_connections() == 1
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+def test_files_bound_connections(monkeypatch: pytest.MonkeyPatch):
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    monkeypatch.setattr(os, "listdir", lambda _: ["0", "1", "2"])
+    assert max_connections() == limit - OWN - 3
+    with same_limit_after():
+        leave_free(0)
+        assert 1 <= max_connections() < limit - OWN - 3
+    monkeypatch.setattr(os, "listdir", lambda _: [str(n) for n in range(limit)])
+    assert max_connections() == 1
