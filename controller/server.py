@@ -161,7 +161,7 @@ class ControllerServer:
             maximum_concurrent_rpcs=num_callers,
             options=[
                 *server_options(self.config.host_gone_s),
-                *waiting_call_options(),
+                *waiting_call_options(num_callers),
                 *connection_options(num_callers),
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ],

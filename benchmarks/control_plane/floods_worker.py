@@ -74,7 +74,7 @@ def timed_turn(session: Session, first: int, options: argparse.Namespace) -> lis
 
 
 def run_all(options: argparse.Namespace) -> dict[str, Any]:
-    """Let calm and floods take turns; the first turn of each is warm-up."""
+    """Let floods take turns, each after a calm one; the first turns are warm-up."""
     floods: dict[str, list[str]] = json.loads(options.floods)
     times_s: dict[str, list[float]] = {name: [] for name in (CALM, *floods)}
     attacks: dict[str, list[dict[str, Any]]] = {name: [] for name in floods}
@@ -86,13 +86,16 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
             name: [address if each == PEER else each for each in arguments]
             for name, arguments in floods.items()
         }
+        order = [name for flood in floods for name in (CALM, flood)]
         for turn in range(options.turns + 1):
-            for name in times_s:
+            for place, name in enumerate(order):
 
-                def sums(turn: int = turn, name: str = name) -> list[float]:
-                    session.barrier(f"{name}-{turn}-begin")
-                    seconds = timed_turn(session, turn * options.sums, options)
-                    session.barrier(f"{name}-{turn}-end")
+                def sums(
+                    mark: str = f"{turn}-{place}", first: int = turn * options.sums
+                ) -> list[float]:
+                    session.barrier(f"{mark}-begin")
+                    seconds = timed_turn(session, first, options)
+                    session.barrier(f"{mark}-end")
                     return seconds
 
                 if is_first and name != CALM:

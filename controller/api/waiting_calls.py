@@ -19,17 +19,21 @@ from ...hostlib.credentials.grpc_channels import open_channel
 from ...hostlib.credentials.tokens import token_metadata
 from .request_check import RANGES
 
-MAX_WAITING_CALLS: Final = 1 << 17
-"""Above twice the workers of the largest job; one takes about 14 KB of memory."""
+LEAST_WAITING_CALLS: Final = 4096
+"""So many may wait in any case; one takes about 14 KB of memory, and what it has sent unread."""
 
 
-def waiting_call_options() -> list[tuple[str, int]]:
-    """Return gRPC options by which a call waits as long as its worker does."""
+def waiting_call_options(num_callers: int) -> list[tuple[str, int]]:
+    """Return gRPC options by which a call waits as long as its worker does.
+
+    A call of each of `num_callers` connections finds room.
+    """
+    most = max(LEAST_WAITING_CALLS, num_callers)
     longest_wait = RANGES["JoinRequest.join_timeout_s"]
     assert longest_wait is not None, "the longest join timeout is bounded"
     return [
-        ("grpc.server.max_pending_requests", MAX_WAITING_CALLS),
-        ("grpc.server.max_pending_requests_hard_limit", MAX_WAITING_CALLS),
+        ("grpc.server.max_pending_requests", most),
+        ("grpc.server.max_pending_requests_hard_limit", most),
         ("grpc.server_max_unrequested_time_in_server", round(longest_wait[1])),
     ]
 

@@ -186,7 +186,7 @@ def test_half_open_connections_leave_the_controller_files_and_memory(
     count = FILES + 50
     with Flood(caller, target, count) as flood:
         flood.add(count)
-        assert memory.num_files() <= FILES - open_files.OWN
+        assert memory.num_files() < FILES - open_files.OWN // 2
         calm.go_on()
         assert memory.growth() < FILES * CONNECTION_BYTES + SLACK_BYTES
     wait_until(lambda: memory.num_files() < FILES - open_files.RESERVED, "they are closed")
@@ -253,7 +253,7 @@ def statuses(target: Target, messages: Sequence[bytes]) -> Counter[StatusCode]:
 
 
 def test_join_storm_ends_with_statuses(live: LiveTestbed, calm: Summing, num_files: int) -> None:
-    target, num_callers = controller_of(live), 20
+    target, num_callers = controller_of(live), 10
     memory = ProcessMemory(pid_of(live, "controller"))
     stranger = replace(target, token="guess")
     requests = [join_request(live, f"storm {number}") for number in range(num_callers)]
@@ -261,7 +261,8 @@ def test_join_storm_ends_with_statuses(live: LiveTestbed, calm: Summing, num_fil
     wrong = [join_request(live, "calm", job_token="guess")] * num_callers
     assert statuses(target, wrong) == {StatusCode.PERMISSION_DENIED: num_callers}
     with ExitStack() as stack:
-        for number in range(FILES - open_files.RESERVED - num_files + 1):
+        # Some more, as a file may have been open for a moment when they were counted.
+        for number in range(FILES - open_files.RESERVED - num_files + 10):
             message = join_request(live, f"waits {number}")
             stack.enter_context(joining(message)(target)).sync()
         assert statuses(target, requests) == {StatusCode.RESOURCE_EXHAUSTED: num_callers}

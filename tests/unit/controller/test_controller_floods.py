@@ -19,6 +19,7 @@ from grpc import StatusCode
 
 from certificates import CertificateSet
 from controller_fixtures import TEST_TIMEOUT_S, FakeWorker, run, running_controller
+from file_limit import leave_free, same_limit_after
 from flooding import Target
 from http2_calls import (
     DATA,
@@ -55,11 +56,24 @@ SILENT: dict[str, bytes] = {
 }
 
 
+CLOSING = ("open_files.HANDSHAKE_S", "open_files.IDLE_S")
+READING = ("request_guard.REQUEST_TIMEOUT_S", "session_stream.REQUEST_TIMEOUT_S")
+SHORT_S, LONG_S = 0.5, 600.0
+
+
+def set_limits(monkeypatch: pytest.MonkeyPatch, seconds: float, *names: str) -> None:
+    for name in names:
+        monkeypatch.setattr(f"switchfold.controller.api.{name}", seconds)
+
+
 @pytest.fixture
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("open_files.HANDSHAKE_S", "open_files.IDLE_S", "request_guard.REQUEST_TIMEOUT_S"):
-        monkeypatch.setattr(f"switchfold.controller.api.{name}", 0.5)
-    monkeypatch.setattr("switchfold.controller.api.session_stream.REQUEST_TIMEOUT_S", 0.5)
+def closes_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_limits(monkeypatch, SHORT_S, *CLOSING)
+
+
+@pytest.fixture
+def waits_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_limits(monkeypatch, LONG_S, *CLOSING, *READING)
 
 
 def limit_connections(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
@@ -77,7 +91,7 @@ def read_on(sock: socket.socket) -> bytes:
     return received
 
 
-@pytest.mark.usefixtures("short_waits")
+@pytest.mark.usefixtures("closes_soon")
 @pytest.mark.parametrize("begin", SILENT)
 def test_connection_without_a_call_is_closed(tmp_path: Path, begin: str):
     async def scenario() -> None:
@@ -89,7 +103,7 @@ def test_connection_without_a_call_is_closed(tmp_path: Path, begin: str):
     run(scenario())
 
 
-@pytest.mark.usefixtures("short_waits")
+@pytest.mark.usefixtures("closes_soon")
 def test_byte_by_byte_gives_no_more_time(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
@@ -109,30 +123,44 @@ def test_byte_by_byte_gives_no_more_time(tmp_path: Path):
     run(scenario())
 
 
-@pytest.mark.usefixtures("short_waits")
+@pytest.mark.usefixtures("closes_soon")
 @pytest.mark.parametrize("num_bytes", [0, 1, 100, None])
 def test_half_open_handshake_is_closed(tmp_path: Path, num_bytes: int | None):
-    made = CertificateSet.create(tmp_path / "certificates")
-    own = made.of(Role.CONTROLLER)
+    own = CertificateSet.create(tmp_path / "certificates").of(Role.CONTROLLER)
 
     async def scenario() -> None:
         async with running_controller(tmp_path, credentials=own.folder) as (server, _):
             with closing(dial(server.address, TEST_TIMEOUT_S)) as sock:
                 sock.sendall(client_hello()[:num_bytes])
                 await asyncio.to_thread(read_on, sock)
-            worker = made.of(Role.WORKER)
-            target = Target(server.address, SHOW, worker, role_name(Role.CONTROLLER))
-            with await asyncio.to_thread(target.connect) as connection:
-                while await asyncio.to_thread(connection.next) is not None:
-                    pass  # it has a certificate, and does not call
 
     run(scenario())
 
 
-@pytest.mark.usefixtures("short_waits")
+def test_caller_with_a_certificate_is_closed_if_it_does_not_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    set_limits(monkeypatch, SHORT_S, "open_files.IDLE_S")
+    made = CertificateSet.create(tmp_path / "certificates")
+    own, worker = made.of(Role.CONTROLLER), made.of(Role.WORKER)
+
+    async def scenario() -> None:
+        async with running_controller(tmp_path, credentials=own.folder) as (server, _):
+            target = Target(server.address, SHOW, worker, role_name(Role.CONTROLLER))
+            with await asyncio.to_thread(target.connect) as connection:
+                while await asyncio.to_thread(connection.next) is not None:
+                    pass
+
+    run(scenario())
+
+
 @pytest.mark.parametrize("method", [SHOW, JOIN_METHOD])
 @pytest.mark.parametrize("part", [b"", HALF_MESSAGE[:3], HALF_MESSAGE])
-def test_call_without_a_whole_message_is_told(tmp_path: Path, method: str, part: bytes):
+def test_call_without_a_whole_message_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, part: bytes
+):
+    set_limits(monkeypatch, SHORT_S, *READING)
+
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             with Http2Connection(server.address, TEST_TIMEOUT_S) as connection:
@@ -179,6 +207,7 @@ async def show(address: str) -> StatusCode:
         return await call.code()
 
 
+@pytest.mark.usefixtures("waits_long")
 def test_connections_beyond_the_limit_are_closed_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -202,6 +231,7 @@ def test_connections_beyond_the_limit_are_closed_at_once(
     run(scenario())
 
 
+@pytest.mark.usefixtures("waits_long")
 def test_worker_beyond_the_limit_is_not_told_of_its_certificate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -222,6 +252,7 @@ def test_worker_beyond_the_limit_is_not_told_of_its_certificate(
     run(scenario())
 
 
+@pytest.mark.usefixtures("waits_long")
 def test_calls_beyond_the_limit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     limit = 5
 
@@ -230,17 +261,18 @@ def test_calls_beyond_the_limit_are_refused(tmp_path: Path, monkeypatch: pytest.
         async with running_controller(tmp_path) as (server, _):
             with Http2Connection(server.address, TEST_TIMEOUT_S) as connection:
                 block = header_block(JOIN_METHOD)
-                for stream in range(1, 2 * limit, 2):
+                for stream in range(1, 4 * limit, 2):
                     connection.send(frame(HEADERS, END_HEADERS, stream, block))
-                connection.sync()
-                while await show(server.address) is not StatusCode.RESOURCE_EXHAUSTED:
-                    pass  # until the loop has taken the calls
+                await asyncio.to_thread(connection.finish, limit)  # the others wait
+                assert b"limit exceeded" in connection.said
+                assert await show(server.address) is StatusCode.RESOURCE_EXHAUSTED
             while await show(server.address) is not StatusCode.OK:
                 pass
 
     run(scenario())
 
 
+@pytest.mark.usefixtures("waits_long")
 def test_calls_of_one_connection_are_limited(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
@@ -257,14 +289,12 @@ def test_calls_of_one_connection_are_limited(tmp_path: Path):
     run(scenario())
 
 
-def test_files_bound_connections():
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    before = max_connections()
-    assert before == soft - OWN - len(os.listdir("/dev/fd"))
-    with open(os.devnull) as _:
-        assert max_connections() == before - 1
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (OWN, hard))
-        assert max_connections() == 1
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+def test_files_bound_connections(monkeypatch: pytest.MonkeyPatch):
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    monkeypatch.setattr(os, "listdir", lambda _: ["0", "1", "2"])
+    assert max_connections() == limit - OWN - 3
+    with same_limit_after():
+        leave_free(0)
+        assert 1 <= max_connections() < limit - OWN - 3
+    monkeypatch.setattr(os, "listdir", lambda _: [str(n) for n in range(limit)])
+    assert max_connections() == 1

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,23 +12,14 @@ import pytest
 from grpc import StatusCode
 
 from controller_fixtures import FakeWorker, resume_of, run, running_controller
+from file_limit import FILES, leave_free, same_limit_after
 from switchfold.controller.api.open_files import RESERVED, raise_limit
-
-FILES = resource.RLIMIT_NOFILE
 
 
 @pytest.fixture(autouse=True)
 def limit_as_before() -> Iterator[None]:
-    before = resource.getrlimit(FILES)
-    yield
-    resource.setrlimit(FILES, before)
-
-
-def leave_free(count: int) -> None:
-    """Let this process open at most so many files more."""
-    free = os.open(os.devnull, os.O_RDONLY)  # the kernel gives the lowest free number
-    os.close(free)
-    resource.setrlimit(FILES, (free + count, resource.getrlimit(FILES)[1]))
+    with same_limit_after():
+        yield
 
 
 def test_worker_beyond_the_limit_of_open_files(tmp_path: Path):

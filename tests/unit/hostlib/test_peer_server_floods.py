@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import os
-import resource
 import socket
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 import pytest
 
+from file_limit import leave_free, same_limit_after
 from loopback import LOOPBACK
 from peer_group import RING, PeerGroup
 from switchfold.hostlib.peers import RetainedResult
@@ -58,15 +57,9 @@ def sockets(count: int) -> Generator[list[socket.socket]]:
 
 @contextmanager
 def files_left(count: int) -> Generator[None]:
-    """Let this process open at most so many files more."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    free = os.open(os.devnull, os.O_RDONLY)  # the kernel gives the lowest free number
-    os.close(free)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (free + count, hard))
-    try:
+    with same_limit_after():
+        leave_free(count)
         yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def challenge(stranger: socket.socket) -> bytes:

@@ -45,10 +45,9 @@ SILENT: dict[str, bytes] = {
 
 
 @pytest.fixture
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def closes_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "HANDSHAKE_S", 0.5)
     monkeypatch.setattr(server, "IDLE_S", 0.5)
-    monkeypatch.setattr(handlers, "REQUEST_TIMEOUT_S", 0.5)
 
 
 def read_on(port: int, begin: bytes) -> None:
@@ -62,7 +61,7 @@ def read_on(port: int, begin: bytes) -> None:
             pass
 
 
-@pytest.mark.usefixtures("short_waits")
+@pytest.mark.usefixtures("closes_soon")
 @pytest.mark.parametrize("begin", SILENT)
 def test_connection_without_a_call_is_closed(begin: str) -> None:
     with serving() as (served, _):
@@ -96,7 +95,7 @@ def channel_to(port: int, made: CertificateSet, role: Role) -> grpc.Channel:
     return grpc.secure_channel(f"127.0.0.1:{port}", channel_credentials(made.of(role)), names)
 
 
-@pytest.mark.usefixtures("short_waits")
+@pytest.mark.usefixtures("closes_soon")
 @pytest.mark.parametrize("num_bytes", [0, 100, None])
 def test_half_open_handshake_is_closed(secured: P4RuntimeServer, num_bytes: int | None) -> None:
     read_on(secured.port, client_hello()[:num_bytes])
@@ -113,9 +112,11 @@ def test_stranger_is_refused_before_its_message_is_read(
         never.set()
 
 
-@pytest.mark.usefixtures("short_waits")
 @pytest.mark.parametrize("part", [b"", HALF_MESSAGE])
-def test_calls_without_a_whole_message_leave_their_threads(part: bytes) -> None:
+def test_calls_without_a_whole_message_leave_their_threads(
+    monkeypatch: pytest.MonkeyPatch, part: bytes
+) -> None:
+    monkeypatch.setattr(handlers, "REQUEST_TIMEOUT_S", 0.5)
     num_threads = server.MAX_STREAMS + server.UNARY_THREADS
     with serving() as (served, _), ExitStack() as stack:
         connection = Http2Connection(f"127.0.0.1:{served.port}", DEADLINE_S)
@@ -124,7 +125,8 @@ def test_calls_without_a_whole_message_leave_their_threads(part: bytes) -> None:
             block = header_block(WRITE)
             connection.send(frame(HEADERS, END_HEADERS, stream, block))
             connection.send(frame(DATA, 0, stream, part))
-        connection.sync()
+        connection.finish(num_threads)
+        monkeypatch.setattr(handlers, "REQUEST_TIMEOUT_S", DEADLINE_S)
         client = stack.enter_context(BareClient(served.port))
         client.become_primary()
         client.push()

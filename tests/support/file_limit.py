@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The limit of open files of this process, lowered for a while."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Generator
+from contextlib import contextmanager
+
+FILES = resource.RLIMIT_NOFILE
+
+
+def leave_free(count: int) -> None:
+    """Let this process open at most so many files more."""
+    free = os.open(os.devnull, os.O_RDONLY)  # the kernel gives the lowest free number
+    os.close(free)
+    resource.setrlimit(FILES, (free + count, resource.getrlimit(FILES)[1]))
+
+
+@contextmanager
+def same_limit_after() -> Generator[None]:
+    """Restore the limit in the end."""
+    before = resource.getrlimit(FILES)
+    try:
+        yield
+    finally:
+        resource.setrlimit(FILES, before)
