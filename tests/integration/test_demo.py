@@ -24,10 +24,11 @@ def test_demo_is_secured(
 ) -> None:
     if mode == "veth" and os.geteuid() != 0:
         pytest.skip("network namespaces need root")
-    report = tmp_path / "report.html"
-    words = ("demo", "--mode", mode, "--workers", "2", "--epochs", "1", "--report", str(report))
-    code = run_command([*words, "--rate-mbit", "1000"])
+    words = ("--mode", mode, "--workers", "2", "--epochs", "4", "--rate-mbit", "1000")
+    run_command(["demo", *words, "--report", str(tmp_path / "report")])
     out = capfd.readouterr().out
-    assert "proved" in out, out
-    print(code, out)
+    failed = [line for line in out.splitlines() if "FAILED" in line]
+    # How long training takes is this machine's, and no test's.
+    assert all("training ends in under" in line for line in failed), out
+    assert out.count("proved") >= 5, out
     secured_testbeds.check("demo-h1", "demo-h2")
