@@ -24,7 +24,12 @@ from ..errors import ConfigError, ControllerUnreachableError, OperatorRefusedErr
 from .endpoint import connect
 from .operator_api import fabric_pb2 as fabric_pb
 from .operator_api import operator_pb2 as pb
-from .operator_token import operator_credentials, operator_token, switch_credentials_at
+from .operator_token import (
+    named_credentials,
+    operator_credentials,
+    operator_token,
+    switch_credentials_at,
+)
 from .printable import escape_message, escaped
 
 _R = TypeVar("_R", bound=Message)
@@ -59,6 +64,7 @@ class OperatorClient:
         insecure: bool = False,
     ) -> None:
         self.address = address
+        self._own = credentials or named_credentials()
         folder = credentials or operator_credentials(address)
         self._credentials = None if folder is None else Credentials(folder)
         self._insecure = insecure
@@ -70,11 +76,10 @@ class OperatorClient:
     def folder_for_switch(self, address: str, given: Path | None) -> Path | None:
         """Return the folder of certificates for calls of the switch at `address`, None without.
 
-        It is the `given` one, else that of this controller's testbed, else the operator's own.
-        Raises ConfigError if there is none, and `address` is no Unix socket, unless `insecure`.
+        It is the `given` one, else that of the switch's testbed, else the operator's own. Raises
+        ConfigError if there is none, and `address` is no Unix socket, unless `insecure`.
         """
-        own = None if self._credentials is None else self._credentials.folder
-        folder = given or switch_credentials_at(self.address) or own
+        folder = given or switch_credentials_at(address) or self._own
         self._require_choice(folder, f"calls of the switch at {address}", address)
         return folder
 

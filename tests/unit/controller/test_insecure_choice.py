@@ -17,6 +17,7 @@ from fake_data_plane import FakeDataPlane
 from switchfold.bmv2_topos.processes.certificates import make_certificates, switch_operator
 from switchfold.bmv2_topos.processes.free_ports import free_port
 from switchfold.controller.api.operator_client import OperatorClient
+from switchfold.controller.errors import ConfigError
 from switchfold.hostlib.credentials import Role
 from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
 from switchfold.softswitch.program.bmv2_json import read_program
@@ -109,10 +110,15 @@ def test_doctor_calls_a_switch_of_another_authority(
         assert (status, "certificate has expired" in text) == ("fail", True)
 
 
-def test_testbeds_have_the_folder_for_their_switches(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("no_choice")
+def test_testbeds_have_the_folder_for_their_switches_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SWITCHFOLD_CREDENTIALS", raising=False)
     make_certificates(tmp_path, ["s1"])
     client = OperatorClient(f"unix:{tmp_path}/controller.sock")
-    address, other = "127.0.0.1:9559", tmp_path / "other"
-    found = client.folder_for_switch(address, None)
-    assert found == switch_operator(tmp_path).folder
-    assert client.folder_for_switch(address, other) == other
+    address, given = f"unix:{tmp_path}/s1.sock", tmp_path / "given"
+    assert client.folder_for_switch(address, None) == switch_operator(tmp_path).folder
+    assert client.folder_for_switch(address, given) == given
+    with pytest.raises(ConfigError, match=r"calls of the switch at 127.0.0.1:9559: no credentials"):
+        client.folder_for_switch("127.0.0.1:9559", None)
