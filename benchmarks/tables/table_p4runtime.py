@@ -48,7 +48,7 @@ def resident_mb(pid: int) -> float:
 @contextmanager
 def _switch(address: str) -> Iterator[int]:
     command = [sys.executable, "-m", "switchfold.softswitch", "run", f"{PROGRAM}.json"]
-    command += ["--p4info", f"{PROGRAM}.p4info.txtpb", "--grpc", address, "--insecure"]
+    command += ["--p4info", f"{PROGRAM}.p4info.txtpb", "--grpc", address]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

@@ -36,6 +36,7 @@ def test_demo_proves_its_sums_over_tls(
     secured_testbeds.check("run1-h1", "run1-h2", "run1-server0")
 
 
+@pytest.mark.usefixtures("no_choice")  # benchmarks choose for themselves
 def test_benchmark_writes_what_it_has_verified(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     small = ("--steps", "20", "--warm-up-s", "0", "--repeats", "2", "--seeds", "0")
