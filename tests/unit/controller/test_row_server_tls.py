@@ -78,6 +78,22 @@ def test_a_row_server_says_what_is_wrong_with_its_certificate(
     run(scenario())
 
 
+def test_a_row_server_attaches_once_its_certificate_is_renewed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    certificates = CertificateSet.create(tmp_path / "certs")
+
+    async def scenario() -> None:
+        ours = certificates.of(Role.CONTROLLER).folder
+        async with running_controller(tmp_path, credentials=ours) as (server, _):
+            with RowLink(server.address, certificates.expired(Role.SERVER)) as link:
+                await until(lambda: "certificate has expired" in caplog.text)
+                certificates.authority.renew(f"expired-{Role.SERVER}")
+                await asyncio.to_thread(link.views.get, timeout=60.0)
+
+    run(scenario())
+
+
 def test_a_row_server_with_another_role_is_refused(tmp_path: Path) -> None:
     certificates = CertificateSet.create(tmp_path / "certs")
 
