@@ -14,7 +14,7 @@ from typing import Any, cast
 import grpc
 
 from ..hostlib.control.session_api import session_pb2, session_pb2_grpc
-from ..hostlib.credentials import Credentials, CredentialsError
+from ..hostlib.credentials import Credentials, CredentialsError, Role, require_choice
 from ..hostlib.credentials.callers import CallerCertificates
 from ..hostlib.credentials.grpc_channels import server_credentials
 from .api.access import AccessGuard, Tokens
@@ -55,12 +55,16 @@ class ControllerServer:
     """Serves until its context is left; running jobs outlive it."""
 
     def __init__(self, config: ControllerConfig) -> None:
-        if config.credentials is None and not config.insecure:
-            raise ConfigError(
-                "no credentials: make certificates with 'switchfold certs init' and 'issue --role "
-                "controller', and give their folder with --credentials or in the file; or choose "
-                "--insecure (insecure = true), without TLS"
+        try:
+            require_choice(
+                config.credentials,
+                who="this controller",
+                role=Role.CONTROLLER,
+                options=("--credentials or the file", "--insecure (insecure = true)"),
+                insecure=config.insecure,
             )
+        except CredentialsError as exc:
+            raise ConfigError(str(exc)) from exc
         self.config = config
         self.address = ""
         """Where the APIs listen, with the port that was taken."""
@@ -99,11 +103,6 @@ class ControllerServer:
             value = getattr(self.config, field.name)
             shown = "***" if field.name.endswith("token") and value else value
             _LOGGER.info("option %s = %s", field.name, shown)
-        if self._credentials is None:
-            _LOGGER.warning(
-                "INSECURE: without credentials, nothing is encrypted and nobody proves who he is; "
-                "make certificates with 'switchfold certs'"
-            )
         if self._credentials is None and not self._tokens.are_set:
             _LOGGER.warning(
                 "no token is set: whoever reaches %s can join, look at and end jobs; set token and "

@@ -16,7 +16,10 @@ SWITCHFOLD_TUNNEL_LOCAL    "host:port" of this end of the cable (tunnel)
 SWITCHFOLD_TUNNEL_SWITCH   "host:port" of the switch's end (tunnel)
 SWITCHFOLD_PEER_ADDRESS    where other workers reach this one by TCP; unset: SWITCHFOLD_ADDRESS
 SWITCHFOLD_TOKEN           secret of the controller, if it wants one
-SWITCHFOLD_CREDENTIALS     folder with this worker's certificate, key and authority; unset: no TLS
+SWITCHFOLD_CREDENTIALS     folder with this worker's certificate, key and authority; unset: no TLS,
+                           if the next one says so
+SWITCHFOLD_INSECURE        1: do without TLS where there are no credentials; all processes read it,
+                           not only workers (hostlib.credentials.choice)
 SWITCHFOLD_JOB_TOKEN       secret of the job, the same on all its workers; a new job needs a new one
 SWITCHFOLD_WEIGHT          the job's share of slots against other jobs; unset: 1
 SWITCHFOLD_PATH            auto (default), switch or host
@@ -281,6 +284,7 @@ def complete_from_environment(
         "peer_address": environment.text("SWITCHFOLD_PEER_ADDRESS", "") or None,
         "token": environment.text("SWITCHFOLD_TOKEN", ""),
         "credentials": environment.text("SWITCHFOLD_CREDENTIALS", "") or None,
+        "insecure": environment.number("SWITCHFOLD_INSECURE", "0") != 0,
         "job_token": environment.text("SWITCHFOLD_JOB_TOKEN", ""),
     }
     defaults = SessionOptions()

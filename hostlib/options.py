@@ -107,7 +107,9 @@ class SessionOptions:
     """Secret of the controller, if it wants one."""
     credentials: str | None = None
     """Folder with this worker's certificate, key and authority (see docs/certificates.md); None: no
-    TLS."""
+    TLS, which `insecure` must say, too."""
+    insecure: bool = False
+    """Without `credentials`: join all the same, without TLS. A warning says so."""
     job_token: str = field(default="", repr=False)
     """Secret of the job: the first worker's is the job's, and whoever joins later must have it. The
     workers also prove it, instead of `token`, to each other by TCP. "": the job is open to all."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .control.controller_seam import ControllerLink
 from .control.view import JobView, check_worker
-from .credentials import credentials_in
+from .credentials import Role, credentials_in, require_choice
 from .engine.engine import Engine
 from .errors import (
     AddressUnreachableError,
@@ -137,6 +137,16 @@ class Session:
             options = with_moved(options, moved, "Session.join")
             if not options.is_joining:
                 check_worker(worker_id, num_workers)
+            require_choice(
+                options.credentials,
+                who=f"worker {worker_id} of job {job!r}",
+                role=Role.WORKER,
+                options=(
+                    "SessionOptions.credentials or SWITCHFOLD_CREDENTIALS",
+                    "SessionOptions.insecure",
+                ),
+                insecure=options.insecure,
+            )
             peers = _open_peers(transport, options)
             if peers is not None:
                 undo.callback(peers.close)

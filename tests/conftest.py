@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Generator, Sequence
 from importlib.machinery import ModuleSpec
@@ -19,6 +20,10 @@ from side_by_side import make_scheduler, shorten_folder
 from torch_ranks import torch_testbed
 
 __all__ = ["torch_testbed"]
+
+# Most tests have no certificates, and this is their choice to do without. Tests of the refusal, and
+# of what must be secured by itself, take it back: fixture `no_choice`.
+os.environ["SWITCHFOLD_INSECURE"] = "1"
 
 # No test bounds the time of an example.
 settings.register_profile("untimed", deadline=None)
@@ -80,6 +85,12 @@ def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest's own has the test's name, and so room for a process id of four digits but not of five.
     """
     return tmp_path_factory.mktemp("t")
+
+
+@pytest.fixture
+def no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave this test, and the processes that it starts, to refuse what has no credentials."""
+    monkeypatch.delenv("SWITCHFOLD_INSECURE")
 
 
 @pytest.fixture

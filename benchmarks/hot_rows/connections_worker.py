@@ -127,6 +127,7 @@ class ConnectionsWorker:
         options = ClientOptions(
             worker_id=self._id,
             token=secret_from_environment(),
+            insecure=True,
             hot_sample=hot_sample,
             use_hot_rows=HotRowUse.ALWAYS,
         )

@@ -78,6 +78,7 @@ class MessagesWorker:
         options = ClientOptions(
             worker_id=self._id,
             token=secret_from_environment(),
+            insecure=True,
             use_hot_rows=HotRowUse.ALWAYS,
         )
         with TableClient(self._plan.servers, options) as client:
@@ -166,7 +167,10 @@ class MessagesWorker:
         if self._id:
             return
         options = ClientOptions(
-            worker_id=0, token=secret_from_environment(), use_hot_rows=HotRowUse.NEVER
+            worker_id=0,
+            token=secret_from_environment(),
+            insecure=True,
+            use_hot_rows=HotRowUse.NEVER,
         )
         with TableClient(self._plan.servers, options) as client:
             for path in PATHS:

@@ -52,7 +52,7 @@ NUM_KEYS = 1 << 17
 def server(log: Path | None) -> Generator[tuple[tuple[str, int], int]]:
     """Give the address of a server for two workers, and the id of its process."""
     command = [sys.executable, "-m", "switchfold.hostlib.parameter_server"]
-    options = ["--address", "127.0.0.1", "--num-workers", "2"]
+    options = ["--address", "127.0.0.1", "--num-workers", "2", "--insecure"]
     logged = [] if log is None else ["--latency-log", str(log)]
     with subprocess.Popen(
         [*command, *options, *logged], stdout=subprocess.PIPE, text=True
@@ -161,8 +161,10 @@ def main() -> int:
             path = Path(directory)
             with (
                 server(path if is_on else None) as (address, pid),
-                TableClient([address], ClientOptions(worker_id=0, latency_log=path)) as logged,
-                TableClient([address], ClientOptions(worker_id=1)) as plain,
+                TableClient(
+                    [address], ClientOptions(worker_id=0, latency_log=path, insecure=True)
+                ) as logged,
+                TableClient([address], ClientOptions(worker_id=1, insecure=True)) as plain,
             ):
                 definition = TableDefinition(name="rows", width=options.width)
                 contenders = logged.define(definition), plain.define(definition)

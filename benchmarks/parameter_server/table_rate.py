@@ -49,7 +49,7 @@ def batches_of(worker_id: int, options: argparse.Namespace) -> list[NDArray[np.i
 def serve(options: argparse.Namespace) -> None:
     log = None if options.log is None else Path(options.log)
     server_options = ServerOptions(num_workers=options.workers + 1, log=log)
-    with ParameterServer(server_options, address=LOOPBACK) as server:
+    with ParameterServer(server_options, address=LOOPBACK, insecure=True) as server:
         print(server.port, flush=True)
         sys.stdin.read()
 
@@ -77,7 +77,8 @@ def work(options: argparse.Namespace) -> None:
 
 
 def open_client(port: int, worker_id: int) -> TableClient:
-    return TableClient([(LOOPBACK, port)], ClientOptions(worker_id=worker_id, timeout_s=100.0))
+    options = ClientOptions(worker_id=worker_id, timeout_s=100.0, insecure=True)
+    return TableClient([(LOOPBACK, port)], options)
 
 
 def definition_of(options: argparse.Namespace) -> TableDefinition:

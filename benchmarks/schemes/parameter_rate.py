@@ -49,7 +49,9 @@ def work(worker_id: int, num_workers: int, addresses: dict[str, list[str]], **jo
         for label, texts in addresses.items():
             servers = [(host, int(port)) for host, _, port in (t.partition(":") for t in texts)]
             credentials = credentials_in(Path(job["folder"]) / "worker") if label == TLS else None
-            options = ClientOptions(worker_id=worker_id, credentials=credentials)
+            options = ClientOptions(
+                worker_id=worker_id, credentials=credentials, insecure=label != TLS
+            )
             clients[label] = stack.enter_context(ParameterClient(servers, options))
         for iteration in range(WARM_UP + job["iterations"]):
             for label, client in clients.items():
@@ -86,6 +88,8 @@ def measure(
             options = ["--address", "127.0.0.1", "--num-workers", str(num_workers)]
             if label == TLS:
                 options += ["--credentials", str(Path(job["folder"]) / "server")]
+            else:
+                options.append("--insecure")
             server = start(
                 stack, "-m", "switchfold.hostlib.parameter_server", *options, f"--shard={shard}"
             )

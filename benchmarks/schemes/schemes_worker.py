@@ -171,7 +171,9 @@ def through_servers(
         timeout_s=timeout_s,
         grace_s=timeout_s,  # a heartbeat may be late on a slow link
     )
-    server = stack.enter_context(ParameterServer(options, address=own.address, port=own.port))
+    server = stack.enter_context(
+        ParameterServer(options, address=own.address, port=own.port, insecure=True)
+    )
     client = stack.enter_context(
         ParameterClient(
             book.servers,
@@ -181,6 +183,7 @@ def through_servers(
                 pair_bytes=book.pair_bytes,
                 timeout_s=timeout_s + 10,
                 reconnect_s=timeout_s,
+                insecure=True,
             ),
             local_server=server,
         )
@@ -204,7 +207,7 @@ def by_factors(
     multicast: Session | None = None,
 ) -> RunIteration:
     """Open the exchange with all other workers, by streams or by multicasts of the session."""
-    options = ExchangeOptions(timeout_s=timeout_s, connect_s=timeout_s)
+    options = ExchangeOptions(timeout_s=timeout_s, connect_s=timeout_s, insecure=True)
     exchange = stack.enter_context(
         FactorExchange(task.worker_id, book.workers, options, multicast=multicast)
     )

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from switchfold.controller.certificates.authority import CertificateAuthority
-
 from switchfold.hostlib.credentials import Role
+from switchfold.hostlib.credentials.authority import CertificateAuthority
 
 
 def make_credentials(folder: Path) -> None:

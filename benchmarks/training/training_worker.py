@@ -108,11 +108,14 @@ class Network:
             ServerOptions(num_workers=self.num_workers, shard=self.rank),
             address=hosts[self.rank].address,
             port=SERVER_PORT,
+            insecure=True,
         )
         stack.callback(server.close)
         client = ParameterClient(
             [(host.address, SERVER_PORT) for host in hosts],
-            ClientOptions(worker_id=self.rank, pair_bytes=PAIR_BYTES, timeout_s=timeout_s),
+            ClientOptions(
+                worker_id=self.rank, pair_bytes=PAIR_BYTES, timeout_s=timeout_s, insecure=True
+            ),
             local_server=server,
         )
         stack.callback(client.close)

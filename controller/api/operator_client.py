@@ -11,18 +11,31 @@ from typing import Any, Final, TypeVar, cast
 import grpc
 from google.protobuf.message import Message
 
-from ...hostlib.credentials import Credentials, CredentialsError, Role, role_name
+from ...hostlib.credentials import (
+    Credentials,
+    CredentialsError,
+    Role,
+    require_choice,
+    role_name,
+)
 from ...hostlib.credentials.grpc_channels import handshake_problem, open_channel
 from ...hostlib.credentials.tokens import token_metadata, token_problem
 from ..errors import ConfigError, ControllerUnreachableError, OperatorRefusedError
+from .endpoint import connect
 from .operator_api import fabric_pb2 as fabric_pb
 from .operator_api import operator_pb2 as pb
-from .operator_token import operator_credentials, operator_token, switch_credentials_at
+from .operator_token import (
+    named_credentials,
+    operator_credentials,
+    operator_token,
+    switch_credentials_at,
+)
 from .printable import escape_message, escaped
 
 _R = TypeVar("_R", bound=Message)
 _TIMEOUT_S: Final = 15.0
 """A read of counters waits for the switch, which may take 10 s."""
+_CONNECT_TIMEOUT_S: Final = 3.0
 _MAX_ANSWER_BYTES: Final = 64 << 20
 _NO_CONTROLLER: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
@@ -38,23 +51,50 @@ class OperatorClient:
     """Client of one controller; ControllerError when it does not answer or refuses.
 
     The default `token` is that of the testbed at this address, else that of the environment; so are
-    the default `credentials`, a folder of certificates. Texts in answers are escaped, so that a
-    terminal may print them.
+    the default `credentials`, a folder of certificates. Without any, calls go to Unix sockets
+    alone, unless `insecure`. Texts in answers are escaped, so that a terminal may print them.
     """
 
-    def __init__(self, address: str, token: str = "", credentials: Path | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        token: str = "",
+        credentials: Path | None = None,
+        *,
+        insecure: bool = False,
+    ) -> None:
         self.address = address
+        self._own = credentials or named_credentials()
         folder = credentials or operator_credentials(address)
         self._credentials = None if folder is None else Credentials(folder)
+        self._insecure = insecure
+        self._may_call = False
         self._token = token or operator_token(address)
         if problem := token_problem(self._token):
             raise ConfigError(f"the token for {address} {problem}")
 
-    @property
-    def switch_credentials(self) -> Path | None:
-        """Folder of certificates for calls of this controller's switches, None without."""
-        own = None if self._credentials is None else self._credentials.folder
-        return switch_credentials_at(self.address) or own
+    def folder_for_switch(self, address: str, given: Path | None) -> Path | None:
+        """Return the folder of certificates for calls of the switch at `address`, None without.
+
+        It is the `given` one, else that of the switch's testbed, else the operator's own. Raises
+        ConfigError if there is none, and `address` is no Unix socket, unless `insecure`.
+        """
+        folder = given or switch_credentials_at(address) or self._own
+        self._require_choice(folder, f"calls of the switch at {address}", address)
+        return folder
+
+    def _require_choice(self, folder: object, who: str, address: str) -> None:
+        try:
+            require_choice(
+                folder,
+                who=who,
+                role=Role.OPERATOR,
+                options=("--credentials or SWITCHFOLD_CREDENTIALS", "--insecure"),
+                insecure=self._insecure,
+                address=address,
+            )
+        except CredentialsError as exc:
+            raise ConfigError(str(exc)) from exc
 
     def show_controller(self) -> pb.Controller:
         """Return the state of the controller itself."""
@@ -110,7 +150,30 @@ class OperatorClient:
         request = fabric_pb.SetSwitchRequest(name=name, is_up=is_up)
         return self._call(_Service.FABRIC, "SetSwitch", request, fabric_pb.SetSwitchResponse).state
 
+    def _check_choice(self) -> None:
+        """Raise before the first call without credentials; where nobody listens, say that."""
+        if self._may_call:
+            return
+        who = f"calls of the controller at {self.address}"
+        try:
+            self._require_choice(self._credentials, who, self.address)
+        except ConfigError as exc:
+            try:
+                connect(self.address, _CONNECT_TIMEOUT_S)
+            except OSError:
+                raise self._unreachable() from exc
+            raise
+        self._may_call = True
+
+    def _unreachable(self) -> ControllerUnreachableError:
+        return ControllerUnreachableError(
+            f"no controller answers at {self.address}; start one with 'switchfold "
+            "controller run' or give --controller ADDRESS; `switchfold testbed "
+            "status` shows the addresses of testbeds' controllers"
+        )
+
     def _open(self, options: list[tuple[str, int]]) -> Any:
+        self._check_choice()
         try:
             return open_channel(
                 grpc,
@@ -145,11 +208,7 @@ class OperatorClient:
                     problem = handshake_problem(self.address, self._credentials, server)
                     if problem:
                         raise ConfigError(f"controller at {self.address}: {problem}") from exc
-                    raise ControllerUnreachableError(
-                        f"no controller answers at {self.address}; start one with 'switchfold "
-                        "controller run' or give --controller ADDRESS; `switchfold testbed "
-                        "status` shows the addresses of testbeds' controllers"
-                    ) from exc
+                    raise self._unreachable() from exc
                 text = escaped(error.details() or str(error.code()))
                 raise OperatorRefusedError(text) from exc
         escape_message(response)

@@ -34,17 +34,22 @@ def operator_credentials(address: str) -> Path | None:
 
     A testbed's own comes first, as with tokens.
     """
+    return _beside(address, OPERATOR_CREDENTIALS) or named_credentials()
+
+
+def named_credentials() -> Path | None:
+    """Return the operator's own folder of certificates, None when the environment names none."""
     named = os.environ.get("SWITCHFOLD_CREDENTIALS")
-    return _beside(address, OPERATOR_CREDENTIALS) or (Path(named) if named else None)
+    return Path(named) if named else None
 
 
 def switch_credentials_at(address: str) -> Path | None:
-    """Return the folder of certificates for the switches of the testbed at `address`, or None."""
+    """Return the folder of certificates for the testbed's switch at `address`, None elsewhere."""
     return _beside(address, SWITCH_OPERATOR_CREDENTIALS)
 
 
 def _beside(address: str, name: str) -> Path | None:
-    """Return a file or folder of the testbed whose controller has this socket, None without."""
+    """Return a file or folder of the testbed that has this socket, None without."""
     if not address.startswith(UNIX_PREFIX):
         return None
     path = Path(address.removeprefix(UNIX_PREFIX)).parent / name

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -23,7 +24,7 @@ from .doctor.system import (
     check_switch_state,
 )
 from .doctor.testbeds import check_testbeds
-from .output import controller_option, json_option, print_json
+from .output import controller_option, json_option, print_json, switch_credentials_option
 
 _COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "red"}
 
@@ -38,12 +39,15 @@ _COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "red"}
     help="Check this switch too, even without a controller; repeat for several.",
 )
 @click.option("--interface", "interfaces", multiple=True, help="Check this interface too.")
+@switch_credentials_option
 @controller_option
 @json_option
 def doctor(
+    *,
     is_local: bool,
     switches: tuple[str, ...],
     interfaces: tuple[str, ...],
+    switch_credentials: Path | None,
     client: OperatorClient,
     is_json: bool,
 ) -> int:
@@ -56,35 +60,40 @@ def doctor(
       switchfold doctor
       switchfold doctor --local
       switchfold doctor --switch s1=127.0.0.1:9559 --interface s1-eth1 --json
+      switchfold doctor --switch-credentials /etc/switchfold/alice-of-switches
     """  # fmt: skip
     checks = check_machine(interfaces)
     if not is_local:
-        checks += _check_system(client, [parse_switch(text) for text in switches])
+        checks += _check_system(
+            client, [parse_switch(text) for text in switches], switch_credentials
+        )
     has_failed = any(check.status is Status.FAIL for check in checks)
     if is_json:
         status = max((check.status for check in checks), key=list(Status).index)
-        print_json({"status": status, "checks": [dataclasses.asdict(c) for c in checks]})
+        print_json({"status": status, "checks": [asdict(c) for c in checks]})
     else:
         _print(checks)
     return int(has_failed)
 
 
-def _check_system(client: OperatorClient, switches: list[SwitchConfig]) -> list[Check]:
+def _check_system(
+    client: OperatorClient, switches: list[SwitchConfig], credentials: Path | None
+) -> list[Check]:
     verdict, known, jobs = check_controller(client)
     checks = [*check_testbeds(client.address), verdict]
     if verdict.status is Status.OK:
         checks.append(check_database(client))
     for config in switches:
         if config.name not in {switch.name for switch in known}:
-            checks += check_switch(config)
+            checks += check_switch(client, replace(config, credentials=credentials))
     for switch in known:
         config = SwitchConfig(
             name=switch.name,
             address=switch.address,
             device_id=switch.device_id,
-            credentials=client.switch_credentials,
+            credentials=credentials,
         )
-        checks += check_switch(config, switch.program)
+        checks += check_switch(client, config, switch.program)
         checks += check_switch_state(client, switch)
     if known:
         checks += check_jobs(client, jobs, known)

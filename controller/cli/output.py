@@ -33,7 +33,7 @@ def default_controller() -> str:
 
 
 def controller_option(function: Callable[..., _R]) -> Callable[..., _R]:
-    """Add --controller, --token and --credentials; the function gets a `client` made from them."""
+    """Add the options of a call; the function gets a `client` made from them."""
 
     @functools.wraps(function)
     def call(
@@ -41,18 +41,24 @@ def controller_option(function: Callable[..., _R]) -> Callable[..., _R]:
         controller_address: str,
         token: str,
         credentials: Path | None,
+        insecure: bool,
         **options: Any,
     ) -> _R:
-        client = OperatorClient(controller_address, token, credentials)
+        client = OperatorClient(controller_address, token, credentials, insecure=insecure)
         return function(*arguments, client=client, **options)
 
+    with_choice = click.option(
+        "--insecure",
+        is_flag=True,
+        help="Call over TCP without TLS, where there are no credentials (SWITCHFOLD_INSECURE=1).",
+    )(call)
     with_credentials = click.option(
         "--credentials",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIRECTORY",
         help="Folder of 'switchfold certs issue'.  [default: a testbed's own, else "
         "SWITCHFOLD_CREDENTIALS]",
-    )(call)
+    )(with_choice)
     with_token = click.option(
         "--token",
         default="",
@@ -70,6 +76,17 @@ def controller_option(function: Callable[..., _R]) -> Callable[..., _R]:
         metavar="ADDRESS",
         help="Controller to ask, HOST:PORT or unix:/PATH.",
     )(with_token)
+
+
+def switch_credentials_option(function: _F) -> _F:
+    """Add --switch-credentials."""
+    return click.option(
+        "--switch-credentials",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIRECTORY",
+        help="Folder of 'switchfold certs issue', for calls of switches.  [default: a testbed's "
+        "own, else that of --credentials]",
+    )(function)
 
 
 def json_option(function: _F) -> _F:

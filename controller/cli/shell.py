@@ -17,7 +17,7 @@ from ..api.endpoint import connect
 from ..api.operator_client import OperatorClient
 from ..config import check_endpoint
 from ..errors import SwitchUnreachableError, ToolError
-from .output import controller_option
+from .output import controller_option, switch_credentials_option
 
 _PACKAGE = "p4runtime-shell"
 _INSTALL_TIMEOUT_S = 600
@@ -39,12 +39,7 @@ _CONNECT_TIMEOUT_S = 3.0
     show_default=True,
     help="Below the controller's 10, the shell can only read. Above, it takes the switch over.",
 )
-@click.option(
-    "--switch-credentials",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIRECTORY",
-    help="Certificate for the switch, where it has TLS.  [default: a testbed's own]",
-)
+@switch_credentials_option
 @controller_option
 def shell(
     name: str | None,
@@ -74,13 +69,14 @@ def shell(
         switch_address, device_id = found[0].address, found[0].device_id
     check_endpoint("--address", switch_address)
     _check_reachable(switch_address)
+    folder = client.folder_for_switch(switch_address, switch_credentials)
     python = _environment() / "bin" / "python"
     os.execve(  # noqa: S606
         python,
         [
             str(python), "-m", "p4runtime_sh", "--grpc-addr", switch_address,
             "--device-id", str(device_id), "--election-id", f"0,{election_id}",
-            *_ssl_options(switch_credentials or client.switch_credentials),
+            *_ssl_options(folder),
         ],
         {**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"},
     )  # fmt: skip

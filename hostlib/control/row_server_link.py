@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ..errors import (
     ConfigurationError,
     ControllerUnreachableError,
+    CredentialsError,
     HostlibError,
     WorkerTakenError,
 )
@@ -202,17 +203,11 @@ class RowServerLink:
 
     def _run(self) -> None:
         """Keep a stream open until the controller refuses it or the link is closed."""
-        from .row_server_stream import RowStream  # noqa: PLC0415 - loads gRPC
-
         pause_s, taken_since_s, is_away = FIRST_PAUSE_S, None, False
         while not self._is_closing.is_set():
-            stream = RowStream(self._controller, self._request)
-            with self._lock:
-                self._stream = stream
-                if self._rows is not None:
-                    stream.send_rows(self._rows)
             is_attached = False
             try:
+                stream = self._open()
                 if self._is_closing.is_set():
                     return  # `close` may not have seen this stream
                 for event in stream.events():
@@ -221,7 +216,8 @@ class RowServerLink:
                     is_attached = True
                     pause_s, taken_since_s, is_away = FIRST_PAUSE_S, None, False
                     self._tell(event)
-            except ControllerUnreachableError as error:
+            except (ControllerUnreachableError, CredentialsError) as error:
+                # A certificate that has expired may be renewed.
                 if not is_away and not self._is_closing.is_set():
                     is_away = True
                     _logger.warning("%s; rows stay as they are", error)
@@ -236,12 +232,27 @@ class RowServerLink:
                 self._fail(error)
                 return
             finally:
-                with self._lock:
-                    self._stream = None
-                stream.close()
+                self._close_stream()
             # Jitter: all servers of a controller lose it at the same time.
             self._is_closing.wait(pause_s * random.uniform(0.5, 1.0))
             pause_s = min(2 * pause_s, LAST_PAUSE_S)
+
+    def _open(self) -> RowStream:
+        """Open the stream and send the last rows; raises CredentialsError."""
+        from .row_server_stream import RowStream  # noqa: PLC0415 - loads gRPC
+
+        stream = RowStream(self._controller, self._request)
+        with self._lock:
+            self._stream = stream
+            if self._rows is not None:
+                stream.send_rows(self._rows)
+        return stream
+
+    def _close_stream(self) -> None:
+        with self._lock:
+            stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
 
     def _tell(self, event: RowView | RowsInstalled) -> None:
         if isinstance(event, RowView):

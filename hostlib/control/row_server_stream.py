@@ -130,6 +130,8 @@ class RowStream:
             _grpc.StatusCode.ALREADY_EXISTS: WorkerTakenError,
         }
         kind = kinds.get(code, ControllerUnreachableError)
+        if code is _grpc.StatusCode.UNAVAILABLE:
+            details = self._channel.problem() or details
         return kind(f"{where} at {self._controller}: {details}")
 
 

@@ -3,6 +3,7 @@
 """Who may call whom: certificates and their roles for every channel, and tokens."""
 
 from ..errors import CredentialsError
+from .choice import require_choice
 from .files import Credentials, credentials_in
 from .roles import Role, role_name, roles_of
 
@@ -11,6 +12,7 @@ __all__ = [
     "CredentialsError",
     "Role",
     "credentials_in",
+    "require_choice",
     "role_name",
     "roles_of",
 ]

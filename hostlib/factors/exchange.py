@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..credentials import Credentials
+from ..credentials import Credentials, Role, require_choice
 from ..errors import (
     ConfigurationError,
     ExchangeTimeoutError,
@@ -67,7 +67,10 @@ class ExchangeOptions:
     token: str = ""
     """Secret that the workers share."""
     credentials: Credentials | None = None
-    """Certificate of this worker; None: no TLS. It may differ between workers."""
+    """Certificate of this worker; None: no TLS, which `insecure` must say, too. It may differ
+    between workers."""
+    insecure: bool = False
+    """Without `credentials`: exchange all the same, without TLS. A warning says so."""
     timeout_s: float = 30.0
     """Limit for an exchange; its error names the missing workers."""
     connect_s: float = 20.0
@@ -85,9 +88,10 @@ class FactorExchange:
     """Exchanges factors by key and iteration; safe from any thread.
 
     `peers`: (address, port) by worker id. This worker listens at its own entry, or `server` listens
-    there already; it must be unused, and is closed with the exchange. `multicast`: exchange by its
-    `allgather` instead, and `peers` may be empty. Then all workers must exchange in the same order,
-    and with the same number of rows if it needs arrays of one size.
+    there already, with credentials of its own; it must be unused, and is closed with the exchange.
+    `multicast`: exchange by its `allgather` instead, and `peers` may be empty. Then all workers
+    must exchange in the same order, and with the same number of rows if it needs arrays of one
+    size.
 
     `counters`: sent_floats and received_floats are payload; ignored_blocks came twice.
     """
@@ -119,6 +123,13 @@ class FactorExchange:
             raise ConfigurationError(f"worker {worker_id} of {len(peers)} addresses")
         if server is None:
             address, port = peers[worker_id]
+            require_choice(
+                self.options.credentials,
+                who=f"worker {worker_id}'s exchange of factors",
+                role=Role.WORKER,
+                options=("ExchangeOptions.credentials", "ExchangeOptions.insecure"),
+                insecure=self.options.insecure,
+            )
             server = PeerServer(
                 address, port, token=self.options.token, credentials=self.options.credentials
             )

@@ -60,6 +60,7 @@ class ParameterClient:
         local_shard = None if local_server is None else local_server.options.shard
         if local_shard is not None and local_shard >= len(servers):
             raise ConfigurationError(f"local shard {local_shard} of {len(servers)} servers")
+        options.require_choice()
         self.options = options
         self.worker_id = options.worker_id
         self.layout = PairLayout(len(servers), pair_bytes=options.pair_bytes)

@@ -32,9 +32,9 @@ _SIGNALS = frozenset((signal.SIGINT, signal.SIGTERM))
 _DESCRIPTION = """\
 Run one shard of a parameter server. It prints "listening on ADDRESS:PORT" when workers may connect,
 and runs until SIGINT or SIGTERM. The secret that workers must prove is that of the variable
-SWITCHFOLD_JOB_TOKEN, else of SWITCHFOLD_TOKEN. Give --credentials, and workers connect by TLS, with
-certificates of both ends. With --controller, SWITCHFOLD_TOKEN is the controller's token, and tables
-that ask for hot keys have them in the job's switches.
+SWITCHFOLD_JOB_TOKEN, else of SWITCHFOLD_TOKEN. With --credentials, workers connect by TLS, with
+certificates of both ends; without them, give --insecure. With --controller, SWITCHFOLD_TOKEN is the
+controller's token, and tables that ask for hot keys have them in the job's switches.
 """
 _HOT_OPTIONS: dict[str, tuple[str, type, str, str]] = {
     "--hot-address": ("address", str, "ADDRESS", "this host's address for switches (--address)"),
@@ -100,6 +100,11 @@ def _parser(program: str) -> argparse.ArgumentParser:
         metavar="DIRECTORY",
         help="certificate and key of this server, of the role server: workers connect by TLS (the"
         " variable SWITCHFOLD_CREDENTIALS)",
+    )
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="serve and call without TLS, where there are no credentials (SWITCHFOLD_INSECURE=1)",
     )
     for name in _RETIRED:
         parser.add_argument(name, type=_retired, help=argparse.SUPPRESS)
@@ -210,6 +215,7 @@ def _serve(
         port=options.port,
         token=secret,
         credentials=credentials,
+        insecure=options.insecure,
         job=options.job,
     )
     with server:

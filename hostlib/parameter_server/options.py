@@ -8,7 +8,7 @@ import enum
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..credentials import Credentials, Role
+from ..credentials import Credentials, Role, require_choice
 from ..errors import ConfigurationError
 from .hot_server.options import HotRowOptions
 from .layout import PAIR_BYTES
@@ -92,7 +92,9 @@ class ClientOptions:
     token: str = ""
     """Secret that servers and workers share."""
     credentials: Credentials | None = None
-    """Certificate of this worker; None: no TLS."""
+    """Certificate of this worker; None: no TLS, which `insecure` must say, too."""
+    insecure: bool = False
+    """Without `credentials`: connect all the same, without TLS. A warning says so."""
     server_role: Role = Role.SERVER
     """Role that the servers' certificates must have; Role.WORKER if workers host them."""
     source: str = "0.0.0.0"  # noqa: S104 - any of this host's
@@ -127,3 +129,13 @@ class ClientOptions:
             raise ConfigurationError(
                 f"timeout {self.timeout_s} s, reconnect {self.reconnect_s} s; give positive times"
             )
+
+    def require_choice(self) -> None:
+        """Raise CredentialsError without credentials and without the choice to have none."""
+        require_choice(
+            self.credentials,
+            who=f"worker {self.worker_id}'s client of parameter servers",
+            role=Role.WORKER,
+            options=("ClientOptions.credentials", "ClientOptions.insecure"),
+            insecure=self.insecure,
+        )

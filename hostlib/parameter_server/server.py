@@ -16,7 +16,7 @@ from typing import Self, final
 import numpy as np
 
 from ..control.row_server_link import RowServerRequest
-from ..credentials import Credentials
+from ..credentials import Credentials, Role, require_choice
 from ..errors import (
     ConfigurationError,
     PeerClosedError,
@@ -68,15 +68,23 @@ class ParameterServer:
         port: int = 0,
         token: str = "",
         credentials: Credentials | None = None,
+        insecure: bool = False,
         job: int = 1,
         row_link: RowLinkFactory = controller_link,
     ) -> None:
         """`credentials`: workers connect by TLS, and must show a worker's certificate.
 
+        Without them, here or in the options of hot rows, raises CredentialsError unless `insecure`.
         `row_link` makes the link to the controller, if the options ask for hot rows.
         """
         if not (0 <= port < 1 << 16 and 0 <= job < 1 << 32):
             raise ConfigurationError(f"port {port}, job {job}; give a TCP port and a 32-bit job")
+        require_choice(
+            credentials if options.hot is None else credentials and options.hot.credentials,
+            who=f"parameter server {options.shard}",
+            role=Role.SERVER,
+            insecure=insecure,
+        )
         self.options = options
         self.counters: Counter[str] = Counter()
         self.layout: PairLayout | None = None

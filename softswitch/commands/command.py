@@ -15,7 +15,7 @@ VERBS: Final = {"build": "build", "check": "show", "run": "run", "show": "show",
 
 _MAIN_EXAMPLE = """\b
 Examples:
-  softswitch run --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --grpc 127.0.0.1:9559
+  softswitch run --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --credentials /etc/switchfold/s1
   softswitch build p4src/build/*/switchfold_*.json
   softswitch show switchfold_narrow.json | less
 """

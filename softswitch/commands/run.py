@@ -20,7 +20,6 @@ from .run_options import RunOptions
 from .stop_signal import stop_signal
 
 if TYPE_CHECKING:
-    from ...hostlib.credentials import Credentials
     from ..p4runtime.service.server import P4RuntimeServer
     from .running_trace import RunningTrace
 
@@ -30,12 +29,12 @@ _RUN_EXAMPLE = """\b
 Examples:
   softswitch run --port 1=udp:127.0.0.1:5001 --port 2=udp:127.0.0.1:5002 --grpc unix:/tmp/s1.sock
   softswitch run switchfold_wide.json --p4info switchfold_wide.p4info.txtpb \\
-    --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --grpc 127.0.0.1:9559 \\
+    --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --grpc 127.0.0.1:9559 --credentials s1 \\
     --impair 1:in:loss=0.05,reordering=0.05,reordering_delay_s=0.02,seed=7
   softswitch run router.json --p4info router.p4info.txtpb --entries entries.txt --live \\
-    --port 1=veth:s1-eth1 --port 2=veth:s1-eth2
+    --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --insecure
   softswitch run router.json --p4info router.p4info.txtpb --trace - --trace-port 1 \\
-    --port 1=veth:s1-eth1 --port 2=veth:s1-eth2
+    --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --insecure
 
 \b
 Ports: veth:IFNAME, udp:HOST:PORT, udp:HOST:PORT-PEERHOST:PEERPORT, mem (in the process only).
@@ -66,7 +65,9 @@ def _bring_up(
 ) -> None:
     # Without this, gRPC prints its own message about a failure as well.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from ..p4runtime.service.serve import serve  # noqa: PLC0415 - grpc only when it is needed
+    # grpc, and what serving needs besides, only when it is needed.
+    from ...hostlib.credentials import CredentialsError, credentials_in  # noqa: PLC0415
+    from ..p4runtime.service.serve import serve  # noqa: PLC0415
 
     switch = stack.enter_context(
         Switch(
@@ -90,22 +91,17 @@ def _bring_up(
         logger.info("port %d (%s): super-frames %s", number, spec, in_use)
     for number, direction, impairments in options.impairments:
         switch.ports.set_impairments(number, impairments, direction=direction)
-    credentials: Credentials | None = None
-    if options.credentials is not None:
-        from ...hostlib.credentials import Credentials, CredentialsError  # noqa: PLC0415
-
-        credentials = Credentials(options.credentials)
-        try:
-            credentials.check()
-        except CredentialsError as exc:
-            raise click.ClickException(str(exc)) from exc
-    server = serve(
-        switch,
-        options.p4info,
-        options.grpc_address,
-        credentials=credentials,
-        compile_program=options.compile,
-    )
+    try:
+        server = serve(
+            switch,
+            options.p4info,
+            options.grpc_address,
+            credentials=credentials_in(options.credentials),
+            insecure=options.insecure,
+            compile_program=options.compile,
+        )
+    except CredentialsError as exc:
+        raise click.ClickException(str(exc)) from exc
     stack.callback(server.stop)
     if options.entries is not None:
         from ..p4runtime.entities.entries import load_entries  # noqa: PLC0415

@@ -107,6 +107,15 @@ class RunOptions:
             "controllers and operators.",
         ),
     ]
+    insecure: Annotated[
+        bool,
+        option(
+            "--insecure",
+            is_flag=True,
+            help="Without --credentials: P4Runtime over TCP without TLS, for whoever reaches it "
+            "(SWITCHFOLD_INSECURE=1).",
+        ),
+    ]
     device_id: Annotated[
         int, option("--device-id", default=1, show_default=True, type=click.IntRange(min=1))
     ]

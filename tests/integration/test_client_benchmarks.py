@@ -16,6 +16,7 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "hot_rows"
 pytestmark = [
     pytest.mark.root,
+    pytest.mark.usefixtures("no_choice"),  # benchmarks choose for themselves
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
 

@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
+from secured_testbeds import SecuredTestbeds, secured_testbeds
 from switchfold.controller.__main__ import run as run_command
 from switchfold.controller.cli.workloads.glosses import FOLDER
+
+__all__ = ["secured_testbeds"]
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZE = ("--workers", "2", "--servers", "1", "--mode", "udp")
@@ -22,14 +25,18 @@ SIZE = ("--workers", "2", "--servers", "1", "--mode", "udp")
 @pytest.mark.skipif(
     not (FOLDER / "data.noun").is_file(), reason="no WordNet here: apt-get install wordnet-base"
 )
-def test_demo_proves_its_sums(capfd: pytest.CaptureFixture[str]) -> None:
+def test_demo_proves_its_sums_over_tls(
+    capfd: pytest.CaptureFixture[str], secured_testbeds: SecuredTestbeds
+) -> None:
     code = run_command(["demo", "hot", *SIZE, "--epochs", "1"])
     out = capfd.readouterr().out
     assert code == 0, out
     assert "FAILED" not in out
     assert out.count("proved") == 3
+    secured_testbeds.check("run1-h1", "run1-h2", "run1-server0")
 
 
+@pytest.mark.usefixtures("no_choice")  # benchmarks choose for themselves
 def test_benchmark_writes_what_it_has_verified(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     small = ("--steps", "20", "--warm-up-s", "0", "--repeats", "2", "--seeds", "0")

@@ -78,6 +78,8 @@ def test_failures_are_named(torch_testbed: TorchTestbed, tmp_path: Path) -> None
         check_end(seen["address"], "GroupJoinError", *apart, missing)
         away = "ranks [0, 1, 2]: no controller answers at 127.0.0.1:9; start one"
         check_end(seen["controller"], "GroupJoinError", apart[0], away)
+        bare = (": no credentials: make certificates with", "or SWITCHFOLD_INSECURE=1")
+        check_end(seen["credentials"], "GroupJoinError", apart[0], *bare)
         place = f"rank {rank}, all_reduce 1 of group 'default'"
         different = ("called different collectives", "rank 1 all_reduce 1, sum of")
         mismatch = (place, *different, "on all ranks")

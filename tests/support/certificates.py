@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,3 +61,17 @@ class CertificateSet:
         made = self.authority.issue(role, f"revoked-{role}")
         self.authority.revoke(f"revoked-{role}")
         return made
+
+
+def damaged_caller(certificates: CertificateSet, kind: str, role: Role) -> Credentials | None:
+    """Return what a caller has that nobody must let in as `role`."""
+    kinds: dict[str, Callable[[Role], Credentials | None]] = {
+        "none": lambda _: None,
+        "wrong authority": certificates.mixed,
+        "expired": certificates.expired,
+        "revoked": certificates.revoked,
+        "wrong role": lambda role: certificates.of(
+            Role.READ_ONLY if role is Role.WORKER else Role.WORKER
+        ),
+    }
+    return kinds[kind](role)

@@ -5,18 +5,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import grpc
+import pytest
 
 from fake_p4runtime import FakeP4Runtime
 from fake_program import write_program
 from loopback import LOOPBACK
 from switchfold.bmv2_topos.processes.certificates import role_folder
 from switchfold.bmv2_topos.processes.tokens import worker_token
+from switchfold.controller.__main__ import run as run_command
 from switchfold.controller.config import ControllerConfig, HostConfig, SwitchConfig
 from switchfold.controller.server import ControllerServer
 from switchfold.hostlib.control.session_api import session_pb2 as pb
@@ -285,3 +287,18 @@ def testbed_credentials(address: str, role: Role) -> Credentials | None:
 def _testbed_token(address: str) -> str:
     """Return the token of the testbed whose controller listens there, "" for others."""
     return worker_token(Path(address.removeprefix("unix:")).parent)
+
+
+@pytest.fixture
+def command(
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[..., Coroutine[Any, Any, tuple[int, str, str]]]:
+    """Run a command line beside the event loop; return (exit code, stdout, stderr)."""
+
+    async def call(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = await asyncio.to_thread(run_command, list(arguments))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call

@@ -126,6 +126,8 @@ def fail(rank: int, folder: str) -> dict[str, Any]:
     f.joins("address")
     os.environ.update(place | {"SWITCHFOLD_CONTROLLER": "127.0.0.1:9"})
     f.joins("controller", AWAY_S)
+    os.environ.update(place | {"SWITCHFOLD_CREDENTIALS": ""})
+    f.joins("credentials")
     os.environ.update(place)
     f.ends("shapes", lambda: f.summed(12 if odd else 10), timeout_s=10)
     f.ends("dtypes", lambda: f.summed(10, "int32" if odd else "float32"))

@@ -5,23 +5,28 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Final
 
 from finsy import P4Client, P4ClientError
 from finsy.proto import p4r
 
+from ....hostlib.credentials import CredentialsError
 from ....hostlib.slots.wire import WIRE_VERSION
 from ...api.endpoint import connect
 from ...api.operator_api import operator_pb2 as pb
 from ...api.operator_client import OperatorClient
 from ...config import SwitchConfig
-from ...errors import ControllerError, ControllerUnreachableError, SwitchError
+from ...errors import ConfigError, ControllerError, ControllerUnreachableError, SwitchError
 from ...switches.program import PROGRAM_NAME, describe
-from ...switches.switch_call import fetch_pipeline, switch_credentials
+from ...switches.switch_call import fetch_pipeline, switch_credentials, switch_problem
 from .check import Check, fail, ok, warn
 from .symptoms import check_counts, check_spoofed
 
 _CONNECT_TIMEOUT_S: Final = 3.0
+_SWITCH_CREDENTIALS: Final = (
+    "give the operator's folder of the switch's authority with --switch-credentials"
+)
 
 
 def check_controller(client: OperatorClient) -> tuple[Check, list[pb.Switch], list[pb.Job]]:
@@ -59,8 +64,13 @@ def check_database(client: OperatorClient) -> Check:
     )
 
 
-def check_switch(config: SwitchConfig, wanted_program: str = "") -> list[Check]:
-    """Check one switch without the controller: address, P4Runtime, program, versions."""
+def check_switch(
+    client: OperatorClient, config: SwitchConfig, wanted_program: str = ""
+) -> list[Check]:
+    """Check one switch without the controller: address, P4Runtime, program, versions.
+
+    `client` has the operator's own credentials, for a switch without any in `config`.
+    """
     name = f"switch {config.name}"
     try:
         connect(config.address, _CONNECT_TIMEOUT_S)
@@ -69,16 +79,22 @@ def check_switch(config: SwitchConfig, wanted_program: str = "") -> list[Check]:
         remedy = "start the switch; compare its gRPC address with the configured one"
         return [fail(name, text, remedy)]
     try:
+        ours = client.folder_for_switch(config.address, config.credentials)
+        config = replace(config, credentials=ours)
         version = asyncio.run(_capabilities(config))
         pipeline = asyncio.run(fetch_pipeline(config))
     except P4ClientError as exc:
+        if problem := switch_problem(config):
+            return [fail(name, f"{config.address}: {problem}", _SWITCH_CREDENTIALS)]
         text = f"{config.address} does not speak P4Runtime: {exc.code.name} {exc.message}"
         return [fail(name, text, "another program listens there; check the address")]
     except TimeoutError:
         text = f"{config.address} accepts connections but answers no P4Runtime call"
         return [fail(name, text, "another program listens there, or the switch hangs")]
-    except SwitchError as exc:
-        return [fail(name, str(exc), "check the device id; look at the switch's log")]
+    except (SwitchError, ConfigError, CredentialsError) as exc:
+        is_answer = isinstance(exc, SwitchError)
+        remedy = "check the device id; look at the switch's log"
+        return [fail(name, str(exc), remedy if is_answer else _SWITCH_CREDENTIALS)]
     answers = ok(name, f"P4Runtime {version} at {config.address}, device {config.device_id}")
     return [answers, check_program(name, pipeline, wanted_program)]
 

@@ -95,6 +95,7 @@ def open_server(plan: TablePlan, shard: int, address: str) -> ParameterServer:
         address=address,
         token=secret_from_environment(),
         credentials=credentials_in(plan.server_credentials) if plan.encrypts_tables else None,
+        insecure=not plan.encrypts_tables,
     )
 
 

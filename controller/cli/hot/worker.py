@@ -87,6 +87,7 @@ def open_client(plan: TablePlan, session: Session) -> TableClient:
         worker_id=worker_id,
         token=secret_from_environment(),
         credentials=credentials_from_environment() if plan.encrypts_tables else None,
+        insecure=not plan.encrypts_tables,
         latency_log=plan.latency_directory,
         use_hot_rows=HotRowUse.NEVER if plan.offload is Offload.NONE else plan.use,
     )

@@ -48,7 +48,8 @@ class TableClient:
     """Tables whose rows are spread over servers by their keys; safe from any thread.
 
     `servers`: (address, port) by shard, the same on all workers. The constructor waits until all
-    servers have answered. Raises ServerLostError, PeerRefusedError and ExchangeTimeoutError.
+    servers have answered. Raises ServerLostError, PeerRefusedError, ExchangeTimeoutError and
+    CredentialsError.
     `make_counts`: how keys are counted of which servers are to choose the hot ones.
     """
 
@@ -61,6 +62,7 @@ class TableClient:
     ) -> None:
         if not servers:
             raise ConfigurationError("no parameter servers; give the address of at least one")
+        options.require_choice()
         self.options = options
         self._incarnation = secrets.randbits(64) | 1
         self._open_bytes = 0

@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch import nn
 
 from ...config import credentials_from_environment, secret_from_environment
-from ...credentials import credentials_in
+from ...credentials import Role, credentials_in, require_choice
 from ...errors import ConfigurationError, SchemeError
 from ...schemes import Cluster, InformationBook, Scheme
 from ...session import Session
@@ -60,7 +60,8 @@ class HybridParallel(nn.Module):
     `address`: address at which other ranks reach this one by TCP; empty: SWITCHFOLD_PEER_ADDRESS,
     or the address that faces MASTER_ADDR. `token`: secret of external servers; empty:
     SWITCHFOLD_TOKEN. `credentials`: folder with this worker's certificate, for TLS with other ranks
-    and with external servers; empty: SWITCHFOLD_CREDENTIALS, or no TLS.
+    and with external servers; empty: SWITCHFOLD_CREDENTIALS. `insecure`: without credentials, go on
+    without TLS; a warning says so.
 
     All ranks must pass the same options; those of this paragraph and `cluster` may differ. Raises
     ConfigurationError; forward and backward passes raise SyncError.
@@ -85,10 +86,19 @@ class HybridParallel(nn.Module):
         address: str = "",
         token: str = "",
         credentials: str = "",
+        insecure: bool = False,
     ) -> None:
         super().__init__()
         self.module = module
         group = _default_group() if group is None else group
+        own = credentials_in(credentials) or credentials_from_environment()
+        require_choice(
+            own,
+            who="HybridParallel",
+            role=Role.WORKER,
+            options=("credentials=... or SWITCHFOLD_CREDENTIALS", "insecure=True"),
+            insecure=insecure,
+        )
         if session is None and isinstance(group, SwitchfoldProcessGroup):
             session = group.session
         options = HybridOptions(
@@ -104,7 +114,7 @@ class HybridParallel(nn.Module):
             first_iteration=first_iteration,
             address=address or peer_address(dist.get_rank()),
             token=token or secret_from_environment(),
-            credentials=credentials_in(credentials) or credentials_from_environment(),
+            credentials=own,
         )
         device = next(module.parameters(), torch.empty(0)).device
         self._run = HybridRun(module, GroupTalk(group, device), session, options)

@@ -56,7 +56,7 @@ class TransportOptions:
     token: str
     """Secret of external shards; for their own shards the ranks agree on another one."""
     credentials: Credentials | None
-    """Certificate of this worker; None: no TLS."""
+    """Certificate of this worker; None: no TLS, as the user has chosen."""
     timeout_s: float
     straggler: StragglerPolicy
 
@@ -99,6 +99,7 @@ class SchemeTransports:
                     address=self._options.address,
                     token=self._token,
                     credentials=self._options.credentials,
+                    insecure=self._options.credentials is None,
                     job=self._job,
                 )
             )
@@ -162,6 +163,7 @@ class SchemeTransports:
             job=1 if is_elsewhere else self._job,
             token=self._options.token if is_elsewhere else self._token,
             credentials=self._options.credentials,
+            insecure=self._options.credentials is None,
             server_role=Role.SERVER if is_elsewhere else Role.WORKER,
             pair_bytes=book.pair_bytes,
             timeout_s=self._options.timeout_s,

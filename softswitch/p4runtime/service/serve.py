@@ -30,20 +30,22 @@ def read_p4info(path: Path) -> p4i.P4Info:
         raise PipelineConfigError(f"{path} is not a P4Info text file: {exc}") from exc
 
 
-def serve(
+def serve(  # noqa: PLR0913 - what it serves, where, and to whom
     switch: Switch,
     p4info: Path | p4i.P4Info | None = None,
     address: str = DEFAULT_ADDRESS,
     *,
     device_id: int | None = None,
     credentials: "Credentials | None" = None,
+    insecure: bool = False,
     compile_program: Compile = compile_program,
 ) -> P4RuntimeServer:
     """Start a P4Runtime server for a switch; stop it before the switch is closed.
 
     A program that the switch already runs is served under `p4info`; an empty switch waits for
     SetForwardingPipelineConfig. `device_id` is by default the switch's own. With `credentials`,
-    controllers and operators alone are served, over TLS.
+    controllers and operators alone are served, over TLS. Without them, give `insecure`, or the
+    address of a Unix socket (unix:PATH).
     `compile_program` may make other builds of the programs that controllers load.
     Raises AddressInUseError, CredentialsError, or PipelineConfigError if the P4Info does not match
     the program.
@@ -54,6 +56,7 @@ def serve(
         device_id=switch.device_id if device_id is None else device_id,
         compile_program=compile_program,
         credentials=credentials,
+        insecure=insecure,
         port_statistics=switch.ports.all_statistics,
     )
     program = switch.program

@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
     """A P4Runtime server; `start` binds it, `stop` ends every stream and thread of it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it serves, where, and to whom
         self,
         dataplane: DataPlane,
         *,
@@ -68,14 +68,24 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         device_id: int,
         compile_program: Compile,
         credentials: "Credentials | None" = None,
+        insecure: bool = False,
         port_statistics: Callable[[], Counters] | None = None,
     ) -> None:
         """Make a server; with `credentials` it serves controllers and operators over TLS alone.
 
-        `port_statistics` reads the port counters for clients that ask for them. Without
-        credentials, every client may do everything: keep such a server on the loopback interface.
-        Raises CredentialsError.
+        Without credentials, every client may do everything. So this raises CredentialsError unless
+        `insecure`, or unless the address is a Unix socket, whose file says who may connect.
+        `port_statistics` reads the port counters for clients that ask for them.
         """
+        from ....hostlib.credentials import Role, require_choice  # noqa: PLC0415 - only to serve
+
+        require_choice(
+            credentials,
+            who=f"P4Runtime at {address}",
+            role=Role.SWITCH,
+            insecure=insecure,
+            address=address,
+        )
         self._port_statistics = port_statistics
         self._address = address
         self._credentials: Any = None

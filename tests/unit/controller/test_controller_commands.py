@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -14,11 +13,18 @@ from typing import Any
 import pytest
 from finsy.proto import p4r
 
-from controller_fixtures import fake_switch, join_all, make_config, run, running_controller, serving
+from controller_fixtures import (
+    command,
+    fake_switch,
+    join_all,
+    make_config,
+    run,
+    running_controller,
+    serving,
+)
 from fake_row_server import FakeRowServer
 from switchfold.bmv2_topos.processes.free_ports import free_port
 from switchfold.controller.__main__ import COMMANDS
-from switchfold.controller.__main__ import run as run_command
 from switchfold.controller.cli import bench as bench_module
 from switchfold.controller.cli.output import default_controller
 from switchfold.controller.config import DEFAULT_LISTEN
@@ -27,18 +33,7 @@ from switchfold.controller.switches.switch_session import LinkState
 from switchfold.hostlib.slots.wire import Outcome
 from time_bound import until
 
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]):
-    """Run a command line beside the event loop; return (exit code, stdout, stderr)."""
-
-    async def call(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = await asyncio.to_thread(run_command, list(arguments))
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+__all__ = ["command"]
 
 
 def test_command_help_and_version(command: Any):

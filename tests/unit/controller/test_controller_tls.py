@@ -17,7 +17,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message_factory import GetMessageClass
 from grpc import StatusCode
 
-from certificates import CertificateSet
+from certificates import CertificateSet, damaged_caller
 from controller_fixtures import run, running_controller
 from switchfold.controller.api.access import allowed_roles, required_role
 from switchfold.controller.api.operator_client import OperatorClient
@@ -131,26 +131,10 @@ def test_a_worker_joins_and_an_operator_looks(certificates: CertificateSet, tmp_
     run(scenario())
 
 
-def damaged_caller(certificates: CertificateSet, kind: str, role: Role) -> Credentials | None:
-    kinds: dict[str, Callable[[Role], Credentials | None]] = {
-        "none": lambda _: None,
-        "wrong authority": certificates.mixed,
-        "expired": certificates.expired,
-        "revoked": certificates.revoked,
-        "wrong role": lambda role: certificates.of(
-            Role.READ_ONLY if role is Role.WORKER else Role.WORKER
-        ),
-    }
-    return kinds[kind](role)
-
-
 OF_ANOTHER = "our certificate .* is not valid: (unable|certificate sig)"
 WORKER_REFUSALS = {
     "none": (CredentialsError, "wants TLS and a certificate; name a folder"),
-    "wrong authority": (
-        CredentialsError,
-        "our certificate .* is not valid: (unable|certificate sig)",
-    ),
+    "wrong authority": (CredentialsError, OF_ANOTHER),
     "expired": (CredentialsError, "is not valid: certificate has expired; renew it"),
     "revoked": (CredentialsError, "is not valid: certificate revoked"),
     "wrong role": (JobRefusedError, "a certificate of role read-only is not for this call"),
@@ -315,6 +299,7 @@ def test_settings_name_credentials_for_all_switches_or_one(tmp_path: Path) -> No
     assert [switch.credentials for switch in config.switches] == [Path("c1"), Path("other")]
 
 
+@pytest.mark.usefixtures("no_choice")
 def test_a_controller_without_credentials_must_be_told_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -322,7 +307,9 @@ def test_a_controller_without_credentials_must_be_told_so(
         async with running_controller(tmp_path, **options):
             pass
 
-    with pytest.raises(ConfigError, match="or choose --insecure"):
+    with pytest.raises(
+        ConfigError, match=r"^this controller: no credentials.*or choose --insecure"
+    ):
         run(scenario(insecure=False))
     run(scenario(insecure=True))
-    assert "INSECURE: without credentials, nothing is encrypted" in caplog.text
+    assert "INSECURE: this controller: without credentials, nothing is encrypted" in caplog.text

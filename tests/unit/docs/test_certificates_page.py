@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import contextlib
 import dataclasses
+import inspect
+import io
 import re
 import shlex
 from pathlib import Path
@@ -20,11 +23,20 @@ from fake_data_plane import FakeDataPlane
 from switchfold.controller.__main__ import switchfold
 from switchfold.controller.api.access import allowed_roles, required_role
 from switchfold.controller.api.operator_client import OperatorClient
-from switchfold.controller.config import SwitchConfig, load_config
+from switchfold.controller.cli.controller import run as controller_run
+from switchfold.controller.cli.doctor_command import doctor
+from switchfold.controller.config import ControllerConfig, SwitchConfig, load_config
 from switchfold.controller.errors import ConfigError, SwitchError
 from switchfold.controller.server import SERVICES, ControllerServer
 from switchfold.controller.switches.switch_call import fetch_pipeline
 from switchfold.hostlib.credentials import Credentials, Role, credentials_in, role_name
+from switchfold.hostlib.credentials.choice import VARIABLE
+from switchfold.hostlib.factors import ExchangeOptions
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.parameter_server import ClientOptions, ParameterServer
+from switchfold.hostlib.parameter_server.command import run as parameter_server
+from switchfold.softswitch import serve
+from switchfold.softswitch.commands.run import run as softswitch_run
 from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
 from switchfold.softswitch.program.bmv2_json import read_program
 
@@ -112,7 +124,7 @@ def test_a_controller_and_a_switch_run_with_these_folders(
         async with running_controller(tmp_path, credentials=ours) as (server, _):
             alice = OperatorClient(server.address, credentials=issued / "alice")
             assert await asyncio.to_thread(alice.list_jobs) == []
-            nobody = OperatorClient(server.address)
+            nobody = OperatorClient(server.address, insecure=True)
             with pytest.raises(ConfigError, match="it wants TLS and a certificate"):
                 await asyncio.to_thread(nobody.list_jobs)
 
@@ -133,6 +145,7 @@ def test_a_controller_and_a_switch_run_with_these_folders(
             asyncio.run(fetch_pipeline(other))
 
 
+@pytest.mark.usefixtures("no_choice")
 def test_a_controller_without_certificates_must_be_told_so() -> None:
     config = load_config(None, switches=(SwitchConfig(name="s1", address="127.0.0.1:1"),))
     with pytest.raises(ConfigError, match="or choose --insecure"):
@@ -156,6 +169,42 @@ def test_roles_are_as_told() -> None:
         if row[2]:
             name = role_name(Role(role), "NAME" if role == "switch" else "")
             assert row[2].startswith(f"`{name}`")
+
+
+def test_each_process_has_the_choice_that_the_page_names() -> None:
+    rows = {row[0]: row[1] for row in read_table("choices")}
+    flags = {
+        "controller": {option for one in controller_run.params for option in one.opts},
+        "softswitch": {option for one in softswitch_run.params for option in one.opts},
+        "parameter server": set(parameter_server_help().split()),
+        "operators' commands": {option for one in doctor.params for option in one.opts},
+    }
+    assert [name for name, row in rows.items() if "`--insecure`" in row] == list(flags)
+    assert all("--insecure" in options for options in flags.values())
+    arguments = {
+        "`serve(insecure=True)`": serve,
+        "`ParameterServer(insecure=True)`": ParameterServer,
+        "`HybridParallel(insecure=True)`": None,  # needs PyTorch
+    }
+    fields = {
+        "`ClientOptions.insecure`": ClientOptions,
+        "`ExchangeOptions.insecure`": ExchangeOptions,
+        "`SessionOptions.insecure`": SessionOptions,
+    }
+    cells = " ".join(rows.values())
+    for text, taken in (arguments | fields).items():
+        assert text in cells
+        assert taken is None or "insecure" in inspect.signature(taken).parameters
+    assert f"`{VARIABLE}=1`" in cells
+    assert "`insecure = true`" in cells
+    assert "insecure" in inspect.signature(ControllerConfig).parameters
+
+
+def parameter_server_help() -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
+        parameter_server(["--help"])
+    return out.getvalue()
 
 
 def string_constants() -> str:

@@ -28,6 +28,7 @@ from hybrid_ranks import (  # noqa: E402
 )
 from loopback import LOOPBACK  # noqa: E402
 from switchfold.hostlib.credentials import Role  # noqa: E402
+from switchfold.hostlib.errors import CredentialsError  # noqa: E402
 from switchfold.hostlib.parameter_server import (  # noqa: E402
     ParameterServer,
     RuleKind,
@@ -69,3 +70,26 @@ def test_replicas_are_equal(certificates: CertificateSet, scheme: str) -> None:
     assert torch.equal(first, second)
     assert (first - parameters_of(reference)).abs().max() < 1e-5
     assert (server.counters["updates"] > 0) is (scheme == "elsewhere")
+
+
+@pytest.mark.usefixtures("no_choice")
+def test_module_without_credentials_must_be_told_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("SWITCHFOLD_CREDENTIALS", raising=False)
+    ranks = HybridRanks(NUM_RANKS, has_switch=False)
+    joint = batches(1, NUM_RANKS * 4, 12)
+
+    def rank_main(rank: int) -> None:
+        with pytest.raises(CredentialsError, match=r"^HybridParallel: no credentials"):
+            ranks.wrap(rank, three_layers(), scheme="ps")
+        module = seeded(three_layers, 1)
+        with ranks.wrap(rank, module, scheme="ps", insecure=True) as model:
+            train(model, [x[4 * rank : 4 * rank + 4] for x in joint], model.parameters())
+
+    try:
+        ranks.run(rank_main)
+    finally:
+        ranks.close()
+    said = [line for line in caplog.messages if line.startswith("INSECURE: HybridParallel")]
+    assert len(said) == NUM_RANKS

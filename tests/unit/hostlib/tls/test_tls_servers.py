@@ -23,7 +23,7 @@ from switchfold.hostlib.errors import PeerRefusedError
 from switchfold.hostlib.parameter_server import ClientOptions, ParameterClient
 from switchfold.hostlib.parameter_server.command import run as run_command
 from switchfold.hostlib.parameter_server.tables import TableDefinition
-from table_cluster import TableCluster
+from table_cluster import TableCluster, open_client
 
 LONG_S = 1e6
 """A client that dials for so long never fails in the time of a test."""
@@ -106,6 +106,45 @@ def test_wrong_ends_are_refused_and_nobody_dials_again(
     ) as cluster:
         with pytest.raises(PeerRefusedError, match=text):
             cluster.push_pull("w", gradients(1, 10), 0)
+        assert cluster.server_counts("updates") == [0]
+
+
+BAD = {
+    "other authority": (
+        CertificateSet.mixed,
+        "does not know the authority",
+        "is of another authority",
+    ),
+    "expired": (
+        CertificateSet.expired,
+        "this end's certificate has expired",
+        "other end's certificate has expired",
+    ),
+    "revoked": (
+        CertificateSet.revoked,
+        "this end's certificate is revoked",
+        "other end's certificate is revoked",
+    ),
+}
+"""How to make the certificate; what a worker that has it is told; what it says of such a server."""
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("is_worker", [True, False], ids=["worker", "server"])
+def test_bad_certificate_is_refused(tmp_path: Path, kind: str, is_worker: bool) -> None:
+    made = CertificateSet.create(tmp_path)
+    make, of_worker, of_server = BAD[kind]
+    worker, server = made.of(Role.WORKER), made.of(Role.SERVER)
+    if is_worker:
+        worker, text = make(made, Role.WORKER), of_worker
+    else:
+        server, text = make(made, Role.SERVER), of_server
+    options = {"credentials": worker, "timeout_s": LONG_S, "reconnect_s": LONG_S}
+    with ParameterCluster(1, client=options, credentials=server, timeout_s=LONG_S / 2) as cluster:
+        with pytest.raises(PeerRefusedError, match=text):
+            cluster.push_pull("w", gradients(1, 10), 0)
+        with pytest.raises(PeerRefusedError, match=text):
+            open_client(cluster.addresses, 0, **options)
         assert cluster.server_counts("updates") == [0]
 
 

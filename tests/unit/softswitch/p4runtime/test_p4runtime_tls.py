@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from switchfold.controller.config import SwitchConfig
 from switchfold.controller.errors import SwitchError, SwitchUnreachableError
 from switchfold.controller.switches.port_losses import read_port_losses
 from switchfold.controller.switches.switch_call import fetch_pipeline
-from switchfold.hostlib.credentials import Credentials, Role, role_name
+from switchfold.hostlib.credentials import Credentials, CredentialsError, Role, role_name
 from switchfold.hostlib.credentials.grpc_channels import channel_credentials
 from switchfold.softswitch.commands.command import main
 from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
@@ -35,13 +37,16 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> CertificateSet:
     return CertificateSet.create(tmp_path_factory.mktemp("certs"))
 
 
-def serve(credentials: Credentials | None) -> P4RuntimeServer:
+def serve(
+    credentials: Credentials | None, address: str = "127.0.0.1:0", *, insecure: bool = False
+) -> P4RuntimeServer:
     return P4RuntimeServer(
         FakeDataPlane(),
-        address="127.0.0.1:0",
+        address=address,
         device_id=1,
         compile_program=read_program,
         credentials=credentials,
+        insecure=insecure,
         port_statistics=dict,
     )
 
@@ -135,3 +140,36 @@ def test_the_command_checks_its_credentials(tmp_path: Path) -> None:
     )
     assert result.exit_code == 1
     assert "ca.pem cannot be read" in result.output
+
+
+@pytest.mark.usefixtures("no_choice")
+def test_server_without_credentials_must_be_told_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(CredentialsError, match=r"^P4Runtime at 127.0.0.1:0: no credentials"):
+        serve(None)
+    with serve(None, f"unix:{tmp_path}/grpc"):
+        assert "INSECURE" not in caplog.text, "the file's rights say who connects"
+    for count in (1, 2):
+        with serve(None, insecure=True) as server:
+            assert status_of(server.port, None) is grpc.StatusCode.OK
+        assert caplog.text.count("INSECURE: P4Runtime at 127.0.0.1:0: without") == count
+
+
+@pytest.mark.usefixtures("no_choice")
+def test_softswitch_without_credentials_must_be_told_so() -> None:
+    command = [sys.executable, "-m", "switchfold.softswitch", "run", "--grpc", "127.0.0.1:0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    assert done.returncode == 1
+    assert "Error: P4Runtime at 127.0.0.1:0: no credentials: make certificates" in done.stderr
+    assert "--role switch" in done.stderr
+    assert "or choose --insecure" in done.stderr
+    with subprocess.Popen(
+        [*command, "--insecure"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("ready: P4Runtime on 127.0.0.1:")
+        process.terminate()
+        _, said = process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == 0
+    assert "INSECURE: P4Runtime at 127.0.0.1:0: without credentials" in said
