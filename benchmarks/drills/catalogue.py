@@ -35,12 +35,12 @@ WORKERS: Final = (
     ),
     Drill(
         name="worker frozen for good",
-        fails="worker 3 is stopped, its lease is 3 s",
+        fails="worker 3 is stopped; its lease is 6 s",
         act=failures.worker_frozen_for_good(3),
         outcome=_WITHOUT_3,
-        time_s=5.0,
+        time_s=8.0,
         why="its lease, and 2 s",
-        environment={"LEASE_S": "3"},
+        environment={"LEASE_S": "6"},
     ),
     Drill(
         name="worker joining",

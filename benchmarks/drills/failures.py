@@ -203,6 +203,7 @@ def controller_clock_jumps(seconds: int, killed: int) -> Act:
 
     def act(scene: Scene) -> float:
         scene.rig.give_controller_own_clock()
+        wait_until(lambda: not scene.shown.missing_workers, "workers that are back")
         scene.rig.clock.jump(seconds)
         return scene.workers[killed].kill()
 

@@ -169,9 +169,14 @@ class Scene:
         return self.rig.testbed
 
     @property
+    def shown(self) -> pb.Job:
+        """The job, as the controller shows it."""
+        return self.rig.operator.show_job(self.job)
+
+    @property
     def view(self) -> pb.JobView:
         """The newest view of the job."""
-        return self.rig.operator.show_job(self.job).views[-1]
+        return self.shown.views[-1]
 
     @property
     def roots(self) -> list[str]:

@@ -42,18 +42,21 @@ def watch(workers: Sequence[WorkerProcess], members: Sequence[int], begin_s: flo
 
 
 def _watch_one(worker: WorkerProcess, members: list[int], begin_s: float) -> Steady:
-    last_s, longest_s = begin_s, 0.0
+    # What a worker does before its first tensor is no pause.
+    last_s, longest_s = (begin_s if worker.lines else None), 0.0
     steady_s, num_tensors = None, 0
-    while steady_s is None or last_s - steady_s < STEADY_S or num_tensors < STEADY_TENSORS:
+    while True:
         line = worker.next()
         at_s: float = line["at_s"]
         if at_s <= begin_s:
             continue
-        longest_s = max(longest_s, at_s - last_s)
+        pause_s = 0.0 if last_s is None else at_s - last_s
+        longest_s, last_s = max(longest_s, pause_s), at_s
         if line["members"] != members:
             steady_s = None
-        elif steady_s is None or at_s - last_s > PAUSE_S:
+        elif steady_s is None or pause_s > PAUSE_S:
             steady_s, num_tensors = at_s, 0
-        last_s = at_s
         num_tensors += 1
+        if steady_s is not None and at_s - steady_s >= STEADY_S and num_tensors >= STEADY_TENSORS:
+            break
     return Steady(since_s=steady_s - begin_s, longest_pause_s=longest_s)
