@@ -258,7 +258,10 @@ async def _delete_all(scene: Scene, name: str) -> None:
         credentials=testbed.switch_operator.folder,
     )
     options = SwitchOptions(
-        p4info=p4info, initial_election_id=20, channel_credentials=switch_credentials(config)
+        p4info=p4info,
+        device_id=testbed.topology.switch_named(name).device_id,
+        initial_election_id=20,
+        channel_credentials=switch_credentials(config),
     )
     async with Switch("foreign", config.address, options) as switch:
         await switch.delete_all()
