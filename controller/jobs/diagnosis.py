@@ -92,7 +92,9 @@ class Diagnosis:
         if dead:
             self._leave(live, dead, self._described(dead))
         elif not unknown and live.stalls.is_everybody(live.welcomed, generation, now_s):
-            avoid = view.switches if live.stalls.repair(now_s) else ()
+            is_again = live.stalls.repair(now_s)
+            # Workers that still end tensors in an older view say nothing about this one.
+            avoid = view.switches if is_again and generation == view.generation else ()
             if avoid:
                 self._stay_away(live, avoid, now_s)
             self._manager.change_request(live, "no worker has progress", is_abort=True, avoid=avoid)
