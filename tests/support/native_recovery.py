@@ -44,7 +44,7 @@ class _State(ctypes.Structure):
         ("rtt", POINTER(RttStruct)),
         ("next_number", c_int64),
         ("num_again", c_uint32),
-        ("thin_expiries", c_uint32),
+        ("lenient_expiries", c_uint32),
         ("expiry_s", c_double),
         ("probe_s", c_double),
         ("has_progress", c_bool),

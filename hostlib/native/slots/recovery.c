@@ -8,10 +8,11 @@
 #define SKEW_SHARE 0.5                    // other workers may notice a loss later by this part of the round trip
 #define PROBE_CHUNKS (LATER_RESULTS + 1u) // sent again after silence: their results show what else was lost
 #define STORM_LIMIT 8u                    // sent again per expiry while nothing at all arrives
-// So few chunks without result crowd no link: as Linux does for thin TCP streams, so many of their expiries in a row leave
-// the timeout as it is. Else the last chunks of a tensor, on a link that loses much, would wait for seconds.
+// So many expiries in a row without a sample leave the timeout as it is, if results arrive or only a few chunks are without
+// one, as Linux does for thin TCP streams: they crowd no link. Else the end of a tensor would take seconds on a link that
+// loses much, since its last chunks are all sent again and give no sample.
 #define THIN_CHUNKS 4u
-#define THIN_EXPIRIES 6u
+#define LENIENT_EXPIRIES 6u
 
 bool recovery_init(recovery_t *recovery, slot_t *slots, uint32_t slot_count, uint32_t num_trees, rtt_t *rtt) {
   *recovery = (recovery_t){.slots = slots,
@@ -86,7 +87,7 @@ void recovery_finish(recovery_t *recovery, slot_t *const *slots, const bool *is_
   if (oldest_s < INFINITY) { // one sample per batch, that of the slowest chunk, which is on the safe side
     rtt_add_sample(recovery->rtt, now_s - oldest_s);
     recovery->has_sample = true;
-    recovery->thin_expiries = 0;
+    recovery->lenient_expiries = 0;
   }
   for (uint32_t i = 0; i < count; i++) {
     slot_t *slot = slots[i];
@@ -139,9 +140,10 @@ uint32_t recovery_silent(recovery_t *recovery, double now_s, slot_t **out) {
 
 // No sample came since the last expiry: the round trip may exceed the timeout.
 static void back_off(recovery_t *recovery, uint32_t num_waiting) {
-  bool is_thin = num_waiting <= THIN_CHUNKS && recovery->thin_expiries < THIN_EXPIRIES;
-  recovery->thin_expiries += is_thin;
-  if (!is_thin) rtt_back_off(recovery->rtt);
+  bool is_harmless = recovery->has_progress || num_waiting <= THIN_CHUNKS;
+  bool is_lenient = is_harmless && recovery->lenient_expiries < LENIENT_EXPIRIES;
+  recovery->lenient_expiries += is_lenient;
+  if (!is_lenient) rtt_back_off(recovery->rtt);
 }
 
 uint32_t recovery_expired(recovery_t *recovery, double now_s, slot_t **out, uint32_t *outrun) {

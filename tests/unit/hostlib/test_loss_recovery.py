@@ -161,3 +161,16 @@ def test_first_expiries_of_a_few_chunks_leave_the_timeout() -> None:
     sending.recovery.expired(0.1)
     sending.recovery.abandon(range(4, ROWS))
     assert timeouts(sending, 8) == [1, 1, 1, 1, 1, 1, 2, 4]
+
+
+def test_first_expiries_leave_the_timeout_while_results_arrive() -> None:
+    """They are results of chunks that were sent again, which give no sample."""
+    sending = Sending()
+    at_s, begin_s, found = 0.1, sending.recovery.timeout_s, list[float]()
+    sending.send_again(sending.recovery.expired(at_s)[0], at_s)
+    for row in range(8):
+        at_s += 2.0
+        sending.finish([row], at_s)
+        sending.send_again(sending.recovery.expired(at_s)[0], at_s)
+        found.append(sending.recovery.timeout_s / begin_s)
+    assert found == [1, 1, 1, 1, 1, 1, 2, 4]
