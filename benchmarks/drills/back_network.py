@@ -45,7 +45,9 @@ def add_back_network(testbed: Testbed) -> None:
 
         def address(route: Any, worker_id: int = host.worker_id) -> None:
             index = _index(route, _BRIDGE)
-            route.addr("add", index=index, address=back_address(worker_id), prefixlen=_PREFIX_LENGTH)
+            route.addr(
+                "add", index=index, address=back_address(worker_id), prefixlen=_PREFIX_LENGTH
+            )
             route.link("set", index=index, state="up")
 
         call_with_route(centre, join)

@@ -97,6 +97,7 @@ LINKS: Final = (
         name="link losing 20 %",
         fails="the link of worker 3 loses a fifth of the frames in both directions",
         act=failures.host_loses(3, up=0.2, down=0.2),
+        outcome=Outcome(pause_s=2.0),
     ),
 )
 
@@ -282,6 +283,7 @@ TREES: Final = (
         fabric=Fabric.TWO_TREES,
         fails="that link loses a fifth of the frames in both directions",
         act=failures.uplink_loses(up=0.2, down=0.2),
+        outcome=Outcome(pause_s=2.0),
     ),
     Drill(
         name="controller restarted, in trees",

@@ -13,6 +13,8 @@ TIME_S: Final = 2.0
 """Time of a drill that names no other."""
 SWITCH_RESTART_S: Final = 5.0
 """The same where a switch restarts: the start of its process is part of it."""
+PAUSE_S: Final = 0.5
+"""Longest time without a finished tensor when sums are steady, if a drill names no other."""
 ALL: Final = (0, 1, 2, 3)
 """The workers of a drill's job."""
 
@@ -46,6 +48,8 @@ class Outcome:
     path: Path = Path.SWITCH
     errors: Mapping[int, str] = field(default_factory=dict[int, str])
     """By worker that is no member and still runs: part of the error that it gets."""
+    pause_s: float = PAUSE_S
+    """Longest time without a finished tensor."""
     text: str = ""
     """What is true instead, where no job sums."""
 
@@ -55,10 +59,14 @@ class Outcome:
         parts: list[str] = []
         if self.members:
             names = ", ".join(map(str, self.members))
-            way = "by switches" if self.path is Path.SWITCH else "among hosts"
-            parts.append(f"exact sums of workers {names} {way}")
+            where = "by switches" if self.path is Path.SWITCH else "among hosts"
+            parts.append(f"exact sums of workers {names} {where}")
+            if self.pause_s != PAUSE_S:
+                parts.append(f"no pause above {self.pause_s:g} s")
         for text in sorted(set(self.errors.values())):
-            who = ", ".join(str(worker) for worker in sorted(self.errors) if self.errors[worker] == text)
+            who = ", ".join(
+                str(worker) for worker in sorted(self.errors) if self.errors[worker] == text
+            )
             parts.append(f'worker {who}: error "{text}"')
         return "; ".join(parts)
 

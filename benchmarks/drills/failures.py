@@ -222,7 +222,7 @@ def worker_clocks_jump(seconds: int, killed: int) -> Act:
 
 def disk_full(scene: Scene) -> float:
     begin_s = time.monotonic()
-    scene.rig.disk.fill()
+    _fill_disk(scene)
     return begin_s
 
 
@@ -230,13 +230,20 @@ def disk_full_then_worker_killed(worker_id: int, seconds: float) -> Act:
     """Kill a worker while the disk is full for a time; the stated time begins when it has room."""
 
     def act(scene: Scene) -> float:
-        scene.rig.disk.fill()
+        _fill_disk(scene)
         scene.workers[worker_id].kill()
         time.sleep(seconds)
         scene.rig.disk.make_room()
         return time.monotonic()
 
     return act
+
+
+def _fill_disk(scene: Scene) -> None:
+    """Fill the disk, and see that the controller cannot write its database."""
+    scene.rig.disk.fill()
+    error = scene.rig.operator.show_controller().database_error
+    assert error, "the database can still be written"
 
 
 def _flap(scene: Scene, one: str, other: str) -> float:

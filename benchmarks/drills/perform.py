@@ -45,7 +45,7 @@ def perform(rig: Rig, drill: Drill) -> Performance:
 def _await_sums(scene: Scene, drill: Drill, begin_s: float) -> Performance:
     outcome = drill.outcome
     members = [scene.workers[worker] for worker in outcome.members]
-    seen = watch(members, outcome.members, begin_s)
+    seen = watch(members, outcome.members, begin_s, outcome.pause_s)
     _check_errors(scene, drill)
     scene.rig.clock.jump(0)  # the operator's certificate may be younger than the jump
     reason = ""
@@ -54,9 +54,7 @@ def _await_sums(scene: Scene, drill: Drill, begin_s: float) -> Performance:
             seen = _await_path(scene, drill, begin_s)
         reason = scene.view.reason
     agree(list(scene.workers.values()))
-    return Performance(
-        measured_s=seen.since_s, longest_pause_s=seen.longest_pause_s, reason=reason
-    )
+    return Performance(measured_s=seen.since_s, longest_pause_s=seen.longest_pause_s, reason=reason)
 
 
 def _await_path(scene: Scene, drill: Drill, begin_s: float) -> Steady:
@@ -67,13 +65,15 @@ def _await_path(scene: Scene, drill: Drill, begin_s: float) -> Steady:
     def has_path() -> bool:
         nonlocal longest_s
         members = [scene.workers[worker] for worker in outcome.members]
-        longest_s = max(longest_s, watch(members, outcome.members, begin_s).longest_pause_s)
+        longest_s = max(
+            longest_s, watch(members, outcome.members, begin_s, outcome.pause_s).longest_pause_s
+        )
         return scene.view.path == outcome.path
 
     wait_until(has_path, lambda: f"path {outcome.path}: {scene.view}")
     at_s = time.monotonic()
     members = [scene.workers[worker] for worker in outcome.members]
-    seen = watch(members, outcome.members, at_s)
+    seen = watch(members, outcome.members, at_s, outcome.pause_s)
     return Steady(
         since_s=at_s - begin_s + seen.since_s,
         longest_pause_s=max(longest_s, seen.longest_pause_s),

@@ -15,18 +15,21 @@ from benchmarks.support.machine import machine_line
 HEAD: Final = """\
 # Drills
 
-`make drills` writes this page. Each drill lets something fail while a job of four workers sums without a break. Tensor t
-of worker w holds (w + 1)(t + 1), so every worker knows each sum, and checks it to the bit. The drill prints its outcome
-and its time before it acts. The outcome is reached when all named members have been steady for 1 s: exact sums of these
-members and nobody else, no pause above 0.5 s. A drill that is late, or whose outcome is another one, makes the run fail.
+`make drills` writes this page. Each drill lets something fail while a job of four workers sums
+without a break. Tensor t of worker w holds (w + 1)(t + 1), so every worker knows each sum, and
+checks it to the bit. The drill prints its outcome and its time before it acts. The outcome is
+reached when all named members have been steady for 1 s: exact sums of these members and nobody
+else, and no pause above 0.5 s. A drill that is late, or whose outcome is another one, makes the
+run fail.
 
-    make drills                                             # all, on every switch that is found
-    python benchmarks/drills/drills.py --list               # names
+    make drills                                         # all, on every switch that is found
+    python benchmarks/drills/drills.py --list           # names
     python benchmarks/drills/drills.py --targets softswitch --only "link down"
 
-`measured` is the time from the failure until the members were steady; `pause` is the longest time without a finished
-tensor at any of them. Drills without a reason have the usual 2 s. [Operations](operations.md#drills) explains what the
-workers and the controller do. Tests run the same drills without their times (`test_failure_drills.py`).
+"measured" is the time from the failure until the members were steady; "pause" is the longest time
+without a finished tensor at any of them. [Operations](operations.md#drills) explains what the
+workers and the controller do. Tests run some of these drills without their times
+(`tests/integration/test_failure_drills.py`), and a random drill.
 """
 
 
@@ -99,7 +102,9 @@ def _reasons(rows: Sequence[Row]) -> list[str]:
     names: dict[tuple[float, str], list[str]] = {}
     for drill in {row.drill.name: row.drill for row in rows if row.drill.why}.values():
         names.setdefault((drill.time_s, drill.why), []).append(drill.name)
-    return [f"| {_cell('; '.join(each))} | {s:g} s | {_cell(w)} |" for (s, w), each in names.items()]
+    return [
+        f"| {_cell('; '.join(each))} | {s:g} s | {_cell(w)} |" for (s, w), each in names.items()
+    ]
 
 
 def _cell(text: str) -> str:

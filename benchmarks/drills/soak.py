@@ -41,7 +41,9 @@ def figures(record: SoakRecord) -> list[str]:
         part = record.latencies_ms[begin : begin + size]
         median = statistics.median(each[0] for each in part)
         worst = max(each[1] for each in part)
-        lines.append(f"  rounds {begin + 1} to {begin + len(part)}: {median:.2f} ms, {worst:.0f} ms")
+        lines.append(
+            f"  rounds {begin + 1} to {begin + len(part)}: {median:.2f} ms, {worst:.0f} ms"
+        )
     for name, samples in record.footprints.items():
         first, last = samples[0], samples[-1]
         lines.append(

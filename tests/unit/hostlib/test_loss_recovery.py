@@ -141,7 +141,7 @@ def test_timer_sends_all_while_results_arrive_and_tells_what_they_outran() -> No
 
 
 def timeouts(sending: Sending, num_expiries: int) -> list[float]:
-    """Return by how much each of these expiries in a row, without a result, multiplies the timeout."""
+    """Return the timeout after each expiry of a row without results, as a multiple of the first."""
     at_s, begin_s, found = 0.5, sending.recovery.timeout_s, list[float]()
     for _ in range(num_expiries):
         sending.send_again(sending.recovery.expired(at_s)[0], at_s)
