@@ -26,7 +26,7 @@ from switchfold.controller.api.operator_api import operator_pb2 as pb
 from switchfold.controller.api.operator_client import OperatorClient
 from time_bound import wait_until
 
-VALUES: Final[Mapping[Target, int]] = {"softswitch": 20_000, "bmv2": 4_000}
+VALUES: Final[Mapping[Target, int]] = {"softswitch": 20_000, "bmv2": 640}
 """Values of a tensor: a few milliseconds of either switch."""
 SLOW_UPLINK: Final = 50_000_000
 """bit/s: two trees are faster than one."""

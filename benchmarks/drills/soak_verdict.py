@@ -20,9 +20,10 @@ MORE_THREADS: Final = 4
 LINES_PER_ROUND: Final = 60
 """Most lines of one log for each round."""
 _RECORD: Final = re.compile(
-    r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} )?(DEBUG|INFO|WARNING|ERROR) [\w.]+: \S"
+    r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} )?(DEBUG|INFO|WARNING|ERROR) [\w.]+: \S|ready: \S"
 )
-"""How a line of a log begins: the controller's with the time, softswitch's without."""
+"""How a line of a log begins: the controller's with the time, softswitch's without. Both print one
+line when they are ready."""
 
 
 def problems(record: SoakRecord) -> list[str]:
