@@ -74,7 +74,7 @@ def run_drill(target: Target, drill: Drill, act: Callable[[Drill], Performance])
     performance, problem = None, ""
     try:
         performance = act(drill)
-    except Exception as exc:  # noqa: BLE001 - the table shows it, and the run fails
+    except Exception as exc:
         problem = f"{type(exc).__name__}: {exc}"
     print(f"  {describe(drill, performance, problem)}", flush=True)
     return Row(target=target, drill=drill, performance=performance, problem=problem)
