@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 from benchmarks.drills import failures
-from benchmarks.drills.drill import SWITCH_RESTART_S, Drill, Fabric, Outcome, Path
+from benchmarks.drills.drill import SWITCH_RESTART_S, Drill, DrillFabric, StatedOutcome, SumPath
 from benchmarks.drills.hot import HOT_DRILLS
 
-_WITHOUT_3: Final = Outcome(members=(0, 1, 2))
+_WITHOUT_3: Final = StatedOutcome(members=(0, 1, 2))
 _RESTART: Final = "the start of the switch is part of it"
 _CUT_S: Final = 5.0
 _CUT: Final = "1 s without progress, and reports once a second, before a worker is evicted"
@@ -57,7 +57,9 @@ LINKS: Final = (
         name="link down",
         fails="the link of worker 3 carries nothing",
         act=failures.host_cut(3),
-        outcome=Outcome(members=(0, 1, 2), errors={3: "cut off: switch s1 answers other workers"}),
+        outcome=StatedOutcome(
+            members=(0, 1, 2), errors={3: "cut off: switch s1 answers other workers"}
+        ),
         time_s=_CUT_S,
         why=_CUT,
     ),
@@ -65,26 +67,30 @@ LINKS: Final = (
         name="link down, among hosts",
         fails="the link of worker 3 carries nothing; the job runs by host allreduce",
         act=failures.host_cut(3),
-        outcome=Outcome(
-            members=(0, 1, 2), path=Path.HOST, errors={3: "no other worker reaches host h4"}
+        outcome=StatedOutcome(
+            members=(0, 1, 2), path=SumPath.HOST, errors={3: "no other worker reaches host h4"}
         ),
         time_s=8.0,
         why=_HOST_CUT,
         environment={"SWITCHFOLD_PATH": "host"},
     ),
     Drill(
-        name="link one-way, to the switch",
+        name="link dead towards the switch",
         fails="nothing that worker 3 sends arrives",
         act=failures.host_loses(3, up=1.0, down=0.0),
-        outcome=Outcome(members=(0, 1, 2), errors={3: "cut off: switch s1 answers other workers"}),
+        outcome=StatedOutcome(
+            members=(0, 1, 2), errors={3: "cut off: switch s1 answers other workers"}
+        ),
         time_s=_CUT_S,
         why=_CUT,
     ),
     Drill(
-        name="link one-way, from the switch",
+        name="link dead from the switch",
         fails="nothing that is sent to worker 3 arrives",
         act=failures.host_loses(3, up=0.0, down=1.0),
-        outcome=Outcome(members=(0, 1, 2), errors={3: "cut off: switch s1 answers other workers"}),
+        outcome=StatedOutcome(
+            members=(0, 1, 2), errors={3: "cut off: switch s1 answers other workers"}
+        ),
         time_s=_CUT_S,
         why=_CUT,
     ),
@@ -97,7 +103,7 @@ LINKS: Final = (
         name="link losing 20 %",
         fails="the link of worker 3 loses a fifth of the frames in both directions",
         act=failures.host_loses(3, up=0.2, down=0.2),
-        outcome=Outcome(pause_s=2.0),
+        outcome=StatedOutcome(pause_s=2.0),
     ),
 )
 
@@ -113,7 +119,7 @@ SWITCHES: Final = (
         name="switch gone, hosts have another route",
         fails="s1 is killed; the hosts have a second network",
         act=failures.switch_killed("s1"),
-        outcome=Outcome(path=Path.HOST),
+        outcome=StatedOutcome(path=SumPath.HOST),
         time_s=_TREE_S,
         why=_TREE,
         has_back_network=True,
@@ -122,7 +128,7 @@ SWITCHES: Final = (
         name="switch gone, no other route",
         fails="s1 is killed",
         act=failures.switch_killed("s1"),
-        outcome=Outcome(
+        outcome=StatedOutcome(
             members=(), errors=dict.fromkeys(range(4), "switch s1 is out of reach, and no other")
         ),
         time_s=10.0,
@@ -200,14 +206,14 @@ CONTROLLER: Final = (
 TREES: Final = (
     Drill(
         name="worker killed, in trees",
-        fabric=Fabric.TWO_TREES,
+        fabric=DrillFabric.TWO_TREES,
         fails="worker 3 is killed",
         act=failures.worker_killed(3),
         outcome=_WITHOUT_3,
     ),
     Drill(
         name="leaf restarted",
-        fabric=Fabric.TWO_TREES,
+        fabric=DrillFabric.TWO_TREES,
         fails="leaf s2 is killed and started again",
         act=failures.switch_restarted("s2"),
         time_s=SWITCH_RESTART_S,
@@ -215,26 +221,26 @@ TREES: Final = (
     ),
     Drill(
         name="leaf gone",
-        fabric=Fabric.TWO_TREES,
+        fabric=DrillFabric.TWO_TREES,
         fails="leaf s2 of workers 2 and 3 is killed",
         act=failures.switch_killed("s2"),
-        outcome=Outcome(members=(0, 1)),
+        outcome=StatedOutcome(members=(0, 1)),
         time_s=10.0,
         why="8 s for the switch to come back (`no_route_s`), and 2 s",
     ),
     Drill(
         name="leaf gone, hosts have another route",
-        fabric=Fabric.TWO_TREES,
+        fabric=DrillFabric.TWO_TREES,
         fails="leaf s2 is killed; the hosts have a second network",
         act=failures.switch_killed("s2"),
-        outcome=Outcome(path=Path.HOST),
+        outcome=StatedOutcome(path=SumPath.HOST),
         time_s=_TREE_S,
         why=_TREE,
         has_back_network=True,
     ),
     Drill(
         name="spine restarted",
-        fabric=Fabric.TWO_TREES,
+        fabric=DrillFabric.TWO_TREES,
         fails="the root of one of two trees is killed and started again",
         act=failures.root_restarted,
         time_s=SWITCH_RESTART_S,
@@ -242,7 +248,7 @@ TREES: Final = (
     ),
     Drill(
         name="spine gone",
-        fabric=Fabric.TWO_TREES,
+        fabric=DrillFabric.TWO_TREES,
         fails="the root of one of two trees is killed; the other spine is left",
         act=failures.root_killed,
         time_s=_TREE_S,
@@ -250,23 +256,23 @@ TREES: Final = (
     ),
     Drill(
         name="uplink down",
-        fabric=Fabric.TWO_TREES,
+        fabric=DrillFabric.TWO_TREES,
         fails="the link of s1 to the root of one of two trees carries nothing",
         act=failures.uplink_cut,
         time_s=_TREE_S,
         why=_TREE,
     ),
     Drill(
-        name="uplink one-way, up",
-        fabric=Fabric.TWO_TREES,
+        name="uplink dead upwards",
+        fabric=DrillFabric.TWO_TREES,
         fails="nothing that s1 sends to that root arrives",
         act=failures.uplink_loses(up=1.0, down=0.0),
         time_s=_TREE_S,
         why=_TREE,
     ),
     Drill(
-        name="uplink one-way, down",
-        fabric=Fabric.TWO_TREES,
+        name="uplink dead downwards",
+        fabric=DrillFabric.TWO_TREES,
         fails="nothing that that root sends to s1 arrives",
         act=failures.uplink_loses(up=0.0, down=1.0),
         time_s=_TREE_S,
@@ -274,26 +280,26 @@ TREES: Final = (
     ),
     Drill(
         name="uplink flapping",
-        fabric=Fabric.TWO_TREES,
+        fabric=DrillFabric.TWO_TREES,
         fails="that link is down five times for 0.3 s; time from the last repair",
         act=failures.uplink_flaps,
     ),
     Drill(
         name="uplink losing 20 %",
-        fabric=Fabric.TWO_TREES,
+        fabric=DrillFabric.TWO_TREES,
         fails="that link loses a fifth of the frames in both directions",
         act=failures.uplink_loses(up=0.2, down=0.2),
-        outcome=Outcome(pause_s=2.0),
+        outcome=StatedOutcome(pause_s=2.0),
     ),
     Drill(
         name="controller restarted, in trees",
-        fabric=Fabric.TWO_TREES,
+        fabric=DrillFabric.TWO_TREES,
         fails="the controller is killed and started again",
         act=failures.controller_restarted,
     ),
     Drill(
         name="tables of a spine wiped",
-        fabric=Fabric.TWO_TREES,
+        fabric=DrillFabric.TWO_TREES,
         fails="another client deletes all tables of a root; time from its leaving",
         act=failures.tables_wiped(lambda scene: scene.roots[0]),
         time_s=5.0,
@@ -301,7 +307,7 @@ TREES: Final = (
     ),
     Drill(
         name="root restarted",
-        fabric=Fabric.ONE_TREE,
+        fabric=DrillFabric.ONE_TREE,
         fails="the root of the only tree is killed and started again",
         act=failures.root_restarted,
         time_s=SWITCH_RESTART_S,
@@ -309,7 +315,7 @@ TREES: Final = (
     ),
     Drill(
         name="root gone",
-        fabric=Fabric.ONE_TREE,
+        fabric=DrillFabric.ONE_TREE,
         fails="the root of the only tree is killed; the other spine is left",
         act=failures.root_killed,
         time_s=_TREE_S,

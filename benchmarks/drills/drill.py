@@ -19,7 +19,7 @@ ALL: Final = (0, 1, 2, 3)
 """The workers of a drill's job."""
 
 
-class Fabric(enum.StrEnum):
+class DrillFabric(enum.StrEnum):
     """The networks that drills run on."""
 
     ONE_SWITCH = "one switch"
@@ -32,7 +32,7 @@ class Fabric(enum.StrEnum):
     """Three workers, and two servers with a log and hot rows, all at s1."""
 
 
-class Path(enum.StrEnum):
+class SumPath(enum.StrEnum):
     """What sums the tensors in the end."""
 
     SWITCH = "switch"
@@ -40,12 +40,12 @@ class Path(enum.StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class StatedOutcome:
     """What is true in the end."""
 
     members: tuple[int, ...] = ALL
     """The workers whose sums go on, exact, with nobody else in them; none: the job has no route."""
-    path: Path = Path.SWITCH
+    path: SumPath = SumPath.SWITCH
     errors: Mapping[int, str] = field(default_factory=dict[int, str])
     """By worker that is no member and still runs: part of the error that it gets."""
     pause_s: float = PAUSE_S
@@ -59,7 +59,7 @@ class Outcome:
         parts: list[str] = []
         if self.members:
             names = ", ".join(map(str, self.members))
-            where = "by switches" if self.path is Path.SWITCH else "among hosts"
+            where = "by switches" if self.path is SumPath.SWITCH else "among hosts"
             parts.append(f"exact sums of workers {names} {where}")
             if self.pause_s != PAUSE_S:
                 parts.append(f"no pause above {self.pause_s:g} s")
@@ -76,12 +76,12 @@ class Drill:
     """One failure of one part."""
 
     name: str
-    fabric: Fabric = Fabric.ONE_SWITCH
+    fabric: DrillFabric = DrillFabric.ONE_SWITCH
     fails: str
     """What fails, in words."""
     act: Callable[[Any], float]
     """Gets the scene, and makes it fail; returns when the time begins, on the monotonic clock."""
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: StatedOutcome = field(default_factory=StatedOutcome)
     time_s: float = TIME_S
     why: str = ""
     """Why the time is not `TIME_S`."""

@@ -22,10 +22,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
 from benchmarks.drills.catalogue import DRILLS  # noqa: E402
-from benchmarks.drills.drill import Drill, Fabric  # noqa: E402
+from benchmarks.drills.drill import Drill, DrillFabric  # noqa: E402
 from benchmarks.drills.hot import HotRig  # noqa: E402
 from benchmarks.drills.perform import PROBLEMS, Performance, describe, perform  # noqa: E402
-from benchmarks.drills.report import Row, markdown  # noqa: E402
+from benchmarks.drills.report import DrillRow, markdown  # noqa: E402
 from benchmarks.drills.scene import Rig  # noqa: E402
 from benchmarks.support.machine import (  # noqa: E402
     check_machine,
@@ -38,15 +38,15 @@ from switchfold.bmv2_topos.processes.daemons import Target  # noqa: E402
 PAGE = ROOT / "docs" / "drills.md"
 
 
-def run_drills(target: Target, drills: Sequence[Drill]) -> list[Row]:
+def run_drills(target: Target, drills: Sequence[Drill]) -> list[DrillRow]:
     """Perform drills on one kind of switch, fabric by fabric."""
-    rows: list[Row] = []
-    for fabric in Fabric:
+    rows: list[DrillRow] = []
+    for fabric in DrillFabric:
         here = [drill for drill in drills if drill.fabric is fabric]
         if not here:
             continue
         with tempfile.TemporaryDirectory(prefix="drills") as folder:
-            if fabric is Fabric.SERVERS:
+            if fabric is DrillFabric.SERVERS:
                 rows += run_hot_drills(target, here, Path(folder))
                 continue
             with Rig(fabric, target, Path(folder)) as rig:
@@ -55,7 +55,7 @@ def run_drills(target: Target, drills: Sequence[Drill]) -> list[Row]:
     return rows
 
 
-def run_hot_drills(target: Target, drills: Sequence[Drill], folder: Path) -> list[Row]:
+def run_hot_drills(target: Target, drills: Sequence[Drill], folder: Path) -> list[DrillRow]:
     """Perform the drills of parameter servers; none has held unless each push counted once."""
     with HotRig(target, folder) as rig:
         rows = [run_drill(target, drill, rig.perform) for drill in drills]
@@ -67,7 +67,7 @@ def run_hot_drills(target: Target, drills: Sequence[Drill], folder: Path) -> lis
     return rows
 
 
-def run_drill(target: Target, drill: Drill, act: Callable[[Drill], Performance]) -> Row:
+def run_drill(target: Target, drill: Drill, act: Callable[[Drill], Performance]) -> DrillRow:
     """State the outcome, perform one drill, and print what was measured."""
     print(f"\n{target}, {drill.fabric}: {drill.name}: {drill.fails}")
     print(f"  stated: {drill.outcome}, within {drill.time_s:g} s {drill.why}".rstrip(), flush=True)
@@ -77,7 +77,7 @@ def run_drill(target: Target, drill: Drill, act: Callable[[Drill], Performance])
     except Exception as exc:
         problem = f"{type(exc).__name__}: {exc}"
     print(f"  {describe(drill, performance, problem)}", flush=True)
-    return Row(target=target, drill=drill, performance=performance, problem=problem)
+    return DrillRow(target=target, drill=drill, performance=performance, problem=problem)
 
 
 def _targets(words: str) -> list[Target]:
@@ -107,12 +107,13 @@ def main() -> int:
     check_machine(has_torch=False)
     machine = describe_machine(has_torch=False)
     print(machine_line(machine))
-    rows = [row for target in _targets(options.targets) for row in run_drills(target, drills)]
-    write_json(
-        options.out / "drills.json", {"machine": machine, "rows": [row.as_json() for row in rows]}
-    )
-    if not only:
-        PAGE.write_text(markdown(rows, machine), encoding="utf-8")
+    rows: list[DrillRow] = []
+    for target in _targets(options.targets):
+        rows += run_drills(target, drills)
+        shown = [row.as_json() for row in rows]
+        write_json(options.out / "drills.json", {"machine": machine, "rows": shown})
+        if not only:
+            PAGE.write_text(markdown(rows, machine), encoding="utf-8")
     held = sum(row.has_held for row in rows)
     print(f"\n{held} of {len(rows)} drills held")
     return 0 if held == len(rows) else 1

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, final
 
-from benchmarks.drills.drill import SWITCH_RESTART_S, Drill, Fabric, Outcome
+from benchmarks.drills.drill import SWITCH_RESTART_S, Drill, DrillFabric, StatedOutcome
 from benchmarks.drills.perform import Performance
 from hot_drill import HotDrill, Victim, drill_testbed
 from hot_drill_worker import WINDOW
@@ -20,7 +20,9 @@ from switchfold.bmv2_topos.processes.daemons import Target
 
 NUM_WORKERS: Final = 3
 NUM_SERVERS: Final = 2
-_COUNTED: Final = Outcome(text="every push of workers 0, 1, 2 counts once, and more are confirmed")
+_COUNTED: Final = StatedOutcome(
+    text="every push of workers 0, 1, 2 counts once, and more are confirmed"
+)
 
 
 @final
@@ -80,7 +82,7 @@ def _killed(victim: Victim, number: int = 0) -> Callable[[HotDrill], float]:
 HOT_DRILLS: Final = (
     Drill(
         name="parameter server restarted",
-        fabric=Fabric.SERVERS,
+        fabric=DrillFabric.SERVERS,
         fails="server 0, which has a log and hot rows, is killed and started again",
         act=_killed(Victim.SERVER),
         outcome=_COUNTED,
@@ -89,7 +91,7 @@ HOT_DRILLS: Final = (
     ),
     Drill(
         name="worker with hot rows restarted",
-        fabric=Fabric.SERVERS,
+        fabric=DrillFabric.SERVERS,
         fails="worker 2 is killed and started again",
         act=_killed(Victim.WORKER, 2),
         outcome=_COUNTED,
@@ -98,7 +100,7 @@ HOT_DRILLS: Final = (
     ),
     Drill(
         name="switch with hot rows restarted",
-        fabric=Fabric.SERVERS,
+        fabric=DrillFabric.SERVERS,
         fails="s1 is killed and started again",
         act=_killed(Victim.SWITCH),
         outcome=_COUNTED,
@@ -107,7 +109,7 @@ HOT_DRILLS: Final = (
     ),
     Drill(
         name="controller restarted, with hot rows",
-        fabric=Fabric.SERVERS,
+        fabric=DrillFabric.SERVERS,
         fails="the controller is killed and started again",
         act=_killed(Victim.CONTROLLER),
         outcome=_COUNTED,

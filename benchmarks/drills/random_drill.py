@@ -21,7 +21,7 @@ LONGEST_ABSENCE_S: Final = 1.0
 """Of a switch or the controller that is killed and started again."""
 
 
-class Event(enum.StrEnum):
+class RandomEvent(enum.StrEnum):
     """What a random drill does."""
 
     KILL = "kill"
@@ -45,7 +45,7 @@ class RandomDrill:
         scene: Scene,
         seed: int,
         say: Callable[[str], None],
-        events: Collection[Event] = tuple(Event),
+        events: Collection[RandomEvent] = tuple(RandomEvent),
     ) -> None:
         """`say` gets a line for each event, and for the members after it."""
         self.scene, self._say = scene, say
@@ -78,46 +78,46 @@ class RandomDrill:
         self._cut.clear()
         self._say(f"exact sums of {sorted(self.members)}")
 
-    def _choose(self) -> Event:
+    def _choose(self) -> RandomEvent:
         possible = [event for event in self._events if self._can(event)]
         return possible[self._rng.integers(len(possible))]
 
-    def _can(self, event: Event) -> bool:
-        if event in {Event.KILL, Event.CUT}:
+    def _can(self, event: RandomEvent) -> bool:
+        if event in {RandomEvent.KILL, RandomEvent.CUT}:
             return len(self.members) > FEWEST
-        return event is not Event.JOIN or bool(self._absent)
+        return event is not RandomEvent.JOIN or bool(self._absent)
 
-    def _happen(self, event: Event) -> None:
+    def _happen(self, event: RandomEvent) -> None:
         scene, rng = self.scene, self._rng
-        if event is Event.SWITCH:
+        if event is RandomEvent.SWITCH:
             self._say(event)
             scene.testbed.stop_switch("s1")
             time.sleep(rng.random() * LONGEST_ABSENCE_S)
             scene.testbed.start_switch("s1")
-        elif event is Event.CONTROLLER:
+        elif event is RandomEvent.CONTROLLER:
             self._say(event)
             scene.testbed.stop_controller()
             time.sleep(rng.random() * LONGEST_ABSENCE_S)
             scene.testbed.start_controller()
         else:
-            choice = sorted(self._absent if event is Event.JOIN else self.members)
+            choice = sorted(self._absent if event is RandomEvent.JOIN else self.members)
             self._happen_to(event, choice[rng.integers(len(choice))])
 
-    def _happen_to(self, event: Event, worker_id: int) -> None:
+    def _happen_to(self, event: RandomEvent, worker_id: int) -> None:
         """Let something happen to a worker."""
         scene = self.scene
         self._say(f"{event} of worker {worker_id}")
-        if event is Event.JOIN:
+        if event is RandomEvent.JOIN:
             scene.join(worker_id)
             self._absent.remove(worker_id)
             self.members.add(worker_id)
-        elif event is Event.FLAP:
+        elif event is RandomEvent.FLAP:
             scene.testbed.cut_link(*scene.host_link(worker_id))
             time.sleep(self._rng.random() / 2)
             scene.testbed.mend_link(*scene.host_link(worker_id))
         else:
             self.members.remove(worker_id)
-            if event is Event.KILL:
+            if event is RandomEvent.KILL:
                 scene.workers[worker_id].kill()
                 self._absent.add(worker_id)
             else:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from benchmarks.drills.drill import Drill, Fabric
+from benchmarks.drills.drill import Drill, DrillFabric
 from benchmarks.drills.perform import Performance
 from benchmarks.support.machine import machine_line
 
@@ -34,7 +34,7 @@ workers and the controller do. Tests run some of these drills without their time
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class DrillRow:
     """One drill on one switch."""
 
     target: str
@@ -72,14 +72,14 @@ class Row:
         }
 
 
-def markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+def markdown(rows: Sequence[DrillRow], machine: Mapping[str, Any]) -> str:
     """Return the page."""
     parts = [HEAD, f"Machine: {machine_line(dict(machine))}.\n"]
     for target in dict.fromkeys(row.target for row in rows):
         of_target = [row for row in rows if row.target == target]
         held = sum(row.has_held for row in of_target)
         parts.append(f"## {target}\n\n{held} of {len(of_target)} drills held.\n")
-        for fabric in Fabric:
+        for fabric in DrillFabric:
             if lines := [_line(row) for row in of_target if row.drill.fabric is fabric]:
                 head = "| drill | what fails | stated outcome | stated | measured | pause | |"
                 table = "\n".join([head, "|---|---|---|---|---|---|---|", *lines])
@@ -89,7 +89,7 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def _line(row: Row) -> str:
+def _line(row: DrillRow) -> str:
     drill, done = row.drill, row.performance
     measured = "" if done is None else f"{done.measured_s:.2f} s"
     pause = "" if done is None or not done.longest_pause_s else f"{done.longest_pause_s:.2f} s"
@@ -98,7 +98,7 @@ def _line(row: Row) -> str:
     return f"| {' | '.join((*map(_cell, cells), measured, pause, verdict))} |"
 
 
-def _reasons(rows: Sequence[Row]) -> list[str]:
+def _reasons(rows: Sequence[DrillRow]) -> list[str]:
     names: dict[tuple[float, str], list[str]] = {}
     for drill in {row.drill.name: row.drill for row in rows if row.drill.why}.values():
         names.setdefault((drill.time_s, drill.why), []).append(drill.name)

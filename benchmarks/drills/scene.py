@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 from collections.abc import Generator, Mapping
@@ -14,7 +15,7 @@ from typing import Final, Self, final
 
 from benchmarks.drills.back_network import add_back_network, back_address
 from benchmarks.drills.clock_shift import ShiftedClock
-from benchmarks.drills.drill import ALL, Drill, Fabric
+from benchmarks.drills.drill import ALL, Drill, DrillFabric
 from benchmarks.drills.link_faults import carry_all, lose_frames
 from benchmarks.drills.small_disk import SmallDisk
 from job_workers import WorkerProcess, Workers
@@ -24,6 +25,7 @@ from switchfold.bmv2_topos.processes.processes import ProcessRecord, read_record
 from switchfold.bmv2_topos.topology.topology import Topology
 from switchfold.controller.api.operator_api import operator_pb2 as pb
 from switchfold.controller.api.operator_client import OperatorClient
+from switchfold.controller.errors import OperatorRefusedError
 from time_bound import wait_until
 
 VALUES: Final[Mapping[Target, int]] = {"softswitch": 20_000, "bmv2": 640}
@@ -32,13 +34,21 @@ SLOW_UPLINK: Final = 50_000_000
 """bit/s: two trees are faster than one."""
 
 
-def topology_of(fabric: Fabric) -> Topology:
+def topology_of(fabric: DrillFabric) -> Topology:
     """Return the network of a fabric."""
-    if fabric is Fabric.ONE_SWITCH:
+    if fabric is DrillFabric.ONE_SWITCH:
         return single_switch(len(ALL))
-    if fabric is Fabric.ONE_TREE:
+    if fabric is DrillFabric.ONE_TREE:
         return leaf_spine(2, 2, 2)
     return leaf_spine(2, 2, 2, uplink_rate_bits_per_s=SLOW_UPLINK)
+
+
+def end_jobs(operator: OperatorClient) -> None:
+    """End all live jobs, and wait until none is left."""
+    for job in operator.list_jobs():
+        with contextlib.suppress(OperatorRefusedError):  # it has just ended by itself
+            operator.stop_job(job.name)
+    wait_until(lambda: not operator.list_jobs(), lambda: f"jobs left: {operator.list_jobs()}")
 
 
 @final
@@ -46,7 +56,7 @@ class Rig:
     """A testbed with a second network, a small disk for the database and a clock that can jump."""
 
     def __init__(
-        self, fabric: Fabric, target: Target, folder: Path, *controller_options: str
+        self, fabric: DrillFabric, target: Target, folder: Path, *controller_options: str
     ) -> None:
         """`folder` is for files of the rig; `controller_options` go to the controller."""
         self.fabric, self.target = fabric, target
@@ -55,7 +65,7 @@ class Rig:
         database = ("--database", str(self.disk.folder / "controller.sqlite3"))
         self.testbed = Testbed(
             topology_of(fabric),
-            name=f"drill{os.getpid()}-{list(Fabric).index(fabric)}",
+            name=f"drill{os.getpid()}-{list(DrillFabric).index(fabric)}",
             target=target,
             variant="narrow",
             controller_options=(*database, *controller_options),
@@ -129,8 +139,7 @@ class Rig:
         if self.record_of("controller") is None:
             self.testbed.start_controller()
         operator = self.operator
-        for job in operator.list_jobs():
-            operator.stop_job(job.name)
+        end_jobs(operator)
         for link in operator.list_links():
             operator.set_link(link.name, is_up=True)
         wait_until(

@@ -18,19 +18,18 @@ from typing import Final, final
 import numpy as np
 
 from benchmarks.drills.back_network import back_address
-from benchmarks.drills.drill import Drill, Fabric
+from benchmarks.drills.drill import Drill, DrillFabric
 from benchmarks.drills.failures import controller_killed
 from benchmarks.drills.footprint import ProcessFootprint, namespaces_of, process_footprint
-from benchmarks.drills.random_drill import Event, RandomDrill
-from benchmarks.drills.scene import VALUES, Rig, Scene
+from benchmarks.drills.random_drill import RandomDrill, RandomEvent
+from benchmarks.drills.scene import VALUES, Rig, Scene, end_jobs
 from hot_drill import HotDrill, Victim
 from job_workers import WorkerProcess, Workers, agree
 from switchfold.bmv2_topos.processes.processes import read_records
-from time_bound import wait_until
 
 WARM_UP: Final = 0.2
 """Share of the time in which switch and controller are restarted."""
-CALM_EVENTS: Final = (Event.KILL, Event.JOIN, Event.CUT, Event.FLAP)
+CALM_EVENTS: Final = (RandomEvent.KILL, RandomEvent.JOIN, RandomEvent.CUT, RandomEvent.FLAP)
 """What happens afterwards."""
 CALM_TENSORS: Final = 50
 """Tensors of a round between which nothing happens, for the latency."""
@@ -70,7 +69,7 @@ class Soak:
     def __init__(self, folder: Path, seed: int, say: Callable[[str], None]) -> None:
         """`folder` is for files of the testbed; `say` gets a line for each event."""
         self.record = SoakRecord()
-        self._rig = Rig(Fabric.ONE_SWITCH, "softswitch", folder, "--no-route", "600")
+        self._rig = Rig(DrillFabric.ONE_SWITCH, "softswitch", folder, "--no-route", "600")
         self._folder, self._seed, self._say = folder, seed, say
         self._pids: dict[str, int] = {}
 
@@ -180,9 +179,7 @@ class Soak:
     def _await_rest(self) -> None:
         """Wait until no job runs and no slot is in use."""
         operator = self._rig.operator
-        for job in operator.list_jobs():
-            operator.stop_job(job.name)
-        wait_until(lambda: not operator.list_jobs(), lambda: f"jobs left: {operator.list_jobs()}")
+        end_jobs(operator)
         self.record.slots_left = sum(
             operator.show_switch(switch.name).used_slots for switch in operator.list_switches()
         )

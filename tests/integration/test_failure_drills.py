@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.drills.catalogue import DRILLS
-from benchmarks.drills.drill import Drill, Fabric
+from benchmarks.drills.drill import Drill, DrillFabric
 from benchmarks.drills.perform import perform
 from benchmarks.drills.random_drill import RandomDrill
 from benchmarks.drills.scene import Rig
@@ -36,7 +36,7 @@ IN_CI = (
     "controller killed during a view change",
     "controller and worker killed",
     "leaf gone",
-    "uplink one-way, down",
+    "uplink dead downwards",
 )
 """The others are for `make drills`, or have tests of their own with fewer processes."""
 NUM_EVENTS = int(os.environ.get("SWITCHFOLD_DRILLS", "8"))
@@ -47,7 +47,9 @@ SEED = int(os.environ.get("SWITCHFOLD_SEED", "1"))
 def chosen() -> list[object]:
     """Return the drills of IN_CI, one fabric after the other."""
     by_name = {drill.name: drill for drill in DRILLS}
-    drills = sorted((by_name[name] for name in IN_CI), key=lambda d: list(Fabric).index(d.fabric))
+    drills = sorted(
+        (by_name[name] for name in IN_CI), key=lambda d: list(DrillFabric).index(d.fabric)
+    )
     return [pytest.param(drill, id=re.sub(r"\W+", "-", drill.name).strip("-")) for drill in drills]
 
 
@@ -59,7 +61,7 @@ class Rigs:
         self._rig: Rig | None = None
         self._stack = ExitStack()
 
-    def of(self, fabric: Fabric) -> Rig:
+    def of(self, fabric: DrillFabric) -> Rig:
         if self._rig is None or self._rig.fabric is not fabric:
             self._stack.close()
             self._rig = None
@@ -89,7 +91,7 @@ def test_random_drill_ends_in_exact_sums(tmp_path: Path, monkeypatch: pytest.Mon
     """SWITCHFOLD_DRILLS=200 makes it long, SWITCHFOLD_SEED=2 another one."""
     monkeypatch.setattr(state, "records_directory", lambda: tmp_path / "records")
     with (
-        Rig(Fabric.ONE_SWITCH, "softswitch", tmp_path, "--no-route", "600") as rig,
+        Rig(DrillFabric.ONE_SWITCH, "softswitch", tmp_path, "--no-route", "600") as rig,
         rig.job(DRILLS[0]) as scene,
     ):
         drill = RandomDrill(scene, SEED, print)
