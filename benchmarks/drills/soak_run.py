@@ -33,6 +33,7 @@ CALM_EVENTS: Final = (RandomEvent.KILL, RandomEvent.JOIN, RandomEvent.CUT, Rando
 """What happens afterwards."""
 CALM_TENSORS: Final = 50
 """Tensors of a round between which nothing happens, for the latency."""
+WORKER: Final = "worker among hosts"
 _HOT_EVERY: Final = 3
 """Rounds from one death of a worker with hot rows to the next."""
 _SUMMING: Final = Drill(name="soak", fails="nothing", act=controller_killed)
@@ -168,7 +169,7 @@ class Soak:
         self._pids = {
             "controller": pids["controller"],
             "switch": pids["s1"],
-            "worker among hosts": worker.process.pid,
+            WORKER: worker.process.pid,
             "parameter server": hot.server_pids[0],
         }
 
