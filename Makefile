@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-torch lock licences audit demo test test-unit test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
-	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib fuzz fuzz-datagrams compare clean
+	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib fuzz fuzz-datagrams compare drills soak clean
 
 help:
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
@@ -188,3 +188,11 @@ bench: $(VENV)/.torch-installed ## Allreduce and trees against Gloo on the same 
 	$(BIN)/python benchmarks/trees/tree_installation.py
 	$(BIN)/python benchmarks/overlap/overlap.py
 	$(BIN)/python benchmarks/training/training.py
+
+TARGETS := softswitch,bmv2
+drills: $(VENV)/.dev-installed ## Let each part fail while a job sums, on TARGETS=softswitch,bmv2; writes docs/drills.md (needs root)
+	$(BIN)/python benchmarks/drills/drills.py --targets $(TARGETS)
+
+MINUTES := 60
+soak: $(VENV)/.dev-installed ## MINUTES=60 of mixed jobs with random drills: what leaks, and how latency goes (needs root)
+	$(BIN)/python benchmarks/drills/soak.py --minutes $(MINUTES)

@@ -95,6 +95,7 @@ class ControllerServer:
         self.fabric_watch = FabricWatch(
             config, self._database, self.fabric_state, self.links, self._replan
         )
+        self.membership.on_stall(self.fabric_watch.replanner.look_closer)
 
     @contextlib.asynccontextmanager
     async def serve(self) -> AsyncGenerator[None]:

@@ -27,7 +27,7 @@ from .trees.tree_plan import tree_directions
 _LOGGER = logging.getLogger(__name__)
 SMOOTHING_S: Final = 5.0
 """Time constant of measured rates: a burst of a second moves them by a fifth."""
-_ENOUGH_FRAMES: Final = 20
+_ENOUGH_FRAMES: Final = 8
 """Frames sent into a link between two samples; if none has arrived, the link may be dead."""
 _DEAD_SAMPLES: Final = 2
 """Consecutive samples without arrivals after which a link is dead."""

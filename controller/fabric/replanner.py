@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
@@ -27,6 +28,10 @@ REPLAN_SAMPLES: Final = 3
 REPLAN_PAUSE_S: Final = 20.0
 """Least time between two changes of one job's trees for the sake of speed."""
 SAMPLE_INTERVAL_S: Final = 2.0
+CLOSE_INTERVAL_S: Final = 0.5
+"""The same after `look_closer`: two samples show a dead link."""
+CLOSE_S: Final = 3.0
+"""How long one call of it lasts."""
 
 ReplanCallback = Callable[[Collection[JobNumber], str, bool], None]
 """Called with jobs that need other trees, the reason, and whether their trees are broken."""
@@ -60,13 +65,27 @@ class Replanner:
         self._replan = replan
         self._better_in_turn: dict[JobNumber, int] = {}
         self._moved_s: dict[JobNumber, float] = {}
+        self._close_until_s = float("-inf")
+        self._is_woken = asyncio.Event()
         state.on_change(self._fabric_changed)
 
     async def run(self) -> None:
         """Sample until cancelled."""
+        loop = asyncio.get_running_loop()
         while True:
             await self.step()
-            await asyncio.sleep(SAMPLE_INTERVAL_S)
+            is_close = loop.time() < self._close_until_s
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_INTERVAL_S if is_close else SAMPLE_INTERVAL_S):
+                    await self._is_woken.wait()
+            self._is_woken.clear()
+
+    def look_closer(self) -> None:
+        """Sample at once, and more often for a time: a job that uses links has no progress."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self._close_until_s:
+            self._is_woken.set()
+        self._close_until_s = now_s + CLOSE_S
 
     async def step(self) -> CounterSample:
         """Take one sample and act on it."""

@@ -3,14 +3,15 @@
 """Finds the dead link, switch or worker from the reports of workers without progress.
 
 A worker that is cut off from its switch is evicted. A job leaves a switch that answers nobody. If
-no route remains, the job ends, and its reason names what is dead.
+no route remains, the workers behind that switch are evicted; if these are all, the job ends, and
+its reason names what is dead.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from ...hostlib.control.session_api import session_pb2 as pb
@@ -28,6 +29,9 @@ CHECK_INTERVAL_S: Final = 1.0
 CHECK_S: Final = 2.0
 """How long such a comparison may take."""
 
+LINKS_S: Final = 2.5
+"""A silent switch of several is not left before: the link above it may be dead, which shows within
+this time in the counters of ports."""
 SLACK_S: Final = 0.05
 """A timer may fire this much too early."""
 
@@ -42,6 +46,11 @@ class Diagnosis:
         self._links = links
         self._manager = manager
         self._checked_s: dict[str, float] = {}
+        self._look_at_links: Callable[[], None] = lambda: None
+
+    def on_stall(self, look_at_links: Callable[[], None]) -> None:
+        """Call this for every report of a job on several switches: a link may be dead."""
+        self._look_at_links = look_at_links
 
     def report(
         self, live: LiveJob, view: View, lease: WorkerLease, stalled: pb.Stalled, now_s: float
@@ -64,6 +73,9 @@ class Diagnosis:
         if away := [n for n in view.switches if not self._links[n].is_ready]:
             self._leave(live, away, f"no progress, and {self._described(away)}")
             return
+        has_links = len(view.switches) > 1
+        if has_links:
+            self._look_at_links()
         cut, heard, unknown = live.stalls.cut_off(live.welcomed, generation, now_s)
         dead: set[str] = set()
         for switch in sorted({live.switch_of(worker_id) for worker_id in cut}):
@@ -75,10 +87,14 @@ class Diagnosis:
                 return
             if here <= cut:
                 dead.add(switch)
+        if dead and has_links and live.stalls.lasting_s(now_s) < LINKS_S:
+            return  # the trees get around a link that is found dead
         if dead:
             self._leave(live, dead, self._described(dead))
         elif not unknown and live.stalls.is_everybody(live.welcomed, generation, now_s):
-            avoid = view.switches if live.stalls.repair(now_s) else ()
+            is_again = live.stalls.repair(now_s)
+            # Workers that still end tensors in an older view say nothing about this one.
+            avoid = view.switches if is_again and generation == view.generation else ()
             if avoid:
                 self._stay_away(live, avoid, now_s)
             self._manager.change_request(live, "no worker has progress", is_abort=True, avoid=avoid)
@@ -99,7 +115,7 @@ class Diagnosis:
             what = self._described(away)
             if not away:
                 what = f"the hosts of workers {_names(workers)} do not reach each other"
-            if self._end_without_route(live, what, now_s):
+            if self._end_without_route(live, away, what, now_s):
                 return
             if away:
                 left_s = self._config.no_route_s - live.stalls.lasting_s(now_s)
@@ -118,7 +134,7 @@ class Diagnosis:
         """End a job whose hosts did not reach each other, when its switches are still away."""
         now_s = asyncio.get_running_loop().time()
         if not live.has_ended and live.stalls.is_lasting(now_s) and (away := self._away(live)):
-            self._end_without_route(live, self._described(away), now_s)
+            self._end_without_route(live, away, self._described(away), now_s)
 
     def _described(self, switches: Collection[str]) -> str:
         """Return what is wrong with each of these switches."""
@@ -134,7 +150,7 @@ class Diagnosis:
     def _leave(self, live: LiveJob, switches: Collection[str], reason: str) -> None:
         """Move a job to other switches, or end it if it has had no route for too long."""
         now_s = asyncio.get_running_loop().time()
-        if self._end_without_route(live, reason, now_s):
+        if self._end_without_route(live, switches, reason, now_s):
             return
         self._stay_away(live, switches, now_s)
         live.stalls.repair(now_s)
@@ -144,10 +160,22 @@ class Diagnosis:
         pause_s = live.retreat.begin(switches, now_s)
         asyncio.get_running_loop().call_later(pause_s, self._manager.rebalance)
 
-    def _end_without_route(self, live: LiveJob, what: str, now_s: float) -> bool:
+    def _end_without_route(
+        self, live: LiveJob, away: Collection[str], what: str, now_s: float
+    ) -> bool:
+        """Do so if the job has had no route for too long, unless some workers need none of these.
+
+        Those behind the switches that are away are then evicted.
+        """
         limit_s = self._config.no_route_s
         if live.stalls.lasting_s(now_s) < limit_s - SLACK_S:
             return False
+        behind = {worker_id for worker_id in live.welcomed if live.switch_of(worker_id) in away}
+        if behind and len(live.welcomed - behind) >= live.job.min_workers:
+            for worker_id in sorted(behind):
+                self._manager.lose(live, live.leases[worker_id], f"{what}, for {limit_s:g} s")
+            live.stalls.calm()
+            return True
         reason = (
             f"{what}, and no other route has carried the job's data for {limit_s:g} s; mend it and"
             " start the job again"

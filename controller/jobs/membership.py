@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from ...hostlib.control.session_api import session_pb2 as pb
@@ -79,6 +79,10 @@ class Membership:
         views.on_switch_gone(self._switch_gone)
         views.on_switch_ready(self._switch_ready)
         self._diagnosis = Diagnosis(config, links, self._manager)
+
+    def on_stall(self, look_at_links: Callable[[], None]) -> None:
+        """Call this when workers of a job on several switches report a stall."""
+        self._diagnosis.on_stall(look_at_links)
 
     def restore(self) -> None:
         """Restore the running jobs of the database; their workers have some time to come back."""

@@ -82,6 +82,11 @@ class HotDrill:
         for process in (*self._workers, *self._servers):
             _kill(process)
 
+    @property
+    def server_pids(self) -> list[int]:
+        """The process of each server; it is another one after a kill."""
+        return [server.pid for server in self._servers]
+
     def kill(self, victim: Victim, number: int = 0) -> None:
         """Kill a process, and start another one in its place."""
         if victim is Victim.SWITCH:

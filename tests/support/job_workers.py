@@ -20,7 +20,6 @@ from switchfold.bmv2_topos import Testbed
 from switchfold.bmv2_topos.network.namespaces import namespace_path
 
 WORKER = Path(__file__).parent / "membership_worker.py"
-SIZE = 100_000
 DEADLINE_S = 60.0
 
 
@@ -37,7 +36,7 @@ class WorkerProcess:
         namespace = testbed.namespace_of(endpoint.host)
         inside = [] if namespace is None else ["nsenter", f"--net={namespace_path(namespace)}"]
         self.process = subprocess.Popen(
-            [*inside, sys.executable, str(WORKER), str(SIZE), "1000000"],
+            [*inside, sys.executable, str(WORKER)],
             env={**os.environ, **variables, **extra},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker process that sums tensor after tensor and prints each result as one line of JSON.
 
-Tensor t of worker w holds (w + 1) * (t + 1) everywhere. Arguments: values per tensor, number of the
-last tensor. Commands on standard input take effect between tensors: "hold 3" makes a call of 3
+Tensor t of worker w holds (w + 1) * (t + 1) everywhere; the variable VALUES is the number of its
+values. Commands on standard input take effect between tensors: "hold 3" makes a call of 3
 seconds that lets no other thread of the interpreter run, "leave" leaves the job. An error is the
 last line.
 """
@@ -26,7 +26,7 @@ from switchfold.hostlib.options import SessionOptions
 
 
 def main() -> None:
-    size, last = (int(argument) for argument in sys.argv[1:])
+    size = int(os.environ.get("VALUES", "100000"))
     orders: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
 
     def listen() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
     threading.Thread(target=listen, daemon=True).start()
     tensor = session.first_tensor
     with session:
-        while tensor <= last:
+        while True:
             if not orders.empty():
                 word, *rest = orders.get()
                 if word == "leave":

@@ -44,6 +44,7 @@ class _State(ctypes.Structure):
         ("rtt", POINTER(RttStruct)),
         ("next_number", c_int64),
         ("num_again", c_uint32),
+        ("lenient_expiries", c_uint32),
         ("expiry_s", c_double),
         ("probe_s", c_double),
         ("has_progress", c_bool),
@@ -54,6 +55,7 @@ class _State(ctypes.Structure):
 _SLOTS = POINTER(POINTER(Slot))
 _PROTOTYPES = {
     "rtt_probe_s": (c_double, POINTER(RttStruct)),
+    "rtt_timeout_s": (c_double, POINTER(RttStruct)),
     "recovery_init": (
         c_bool,
         POINTER(_State),
@@ -119,6 +121,11 @@ class Recovery:
     @property
     def next_s(self) -> float:
         return self._call("recovery_next_s")
+
+    @property
+    def timeout_s(self) -> float:
+        """How long after a transmission the timer runs out."""
+        return _function("rtt_timeout_s")(ctypes.byref(self._rtt))
 
     @property
     def probe_after_s(self) -> float:

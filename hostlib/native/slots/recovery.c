@@ -8,6 +8,11 @@
 #define SKEW_SHARE 0.5                    // other workers may notice a loss later by this part of the round trip
 #define PROBE_CHUNKS (LATER_RESULTS + 1u) // sent again after silence: their results show what else was lost
 #define STORM_LIMIT 8u                    // sent again per expiry while nothing at all arrives
+// So many expiries in a row without a sample leave the timeout as it is, if results arrive or only a few chunks are without
+// one, as Linux does for thin TCP streams: they crowd no link. Else the end of a tensor would take seconds on a link that
+// loses much, since its last chunks are all sent again and give no sample.
+#define THIN_CHUNKS 4u
+#define LENIENT_EXPIRIES 6u
 
 bool recovery_init(recovery_t *recovery, slot_t *slots, uint32_t slot_count, uint32_t num_trees, rtt_t *rtt) {
   *recovery = (recovery_t){.slots = slots,
@@ -82,6 +87,7 @@ void recovery_finish(recovery_t *recovery, slot_t *const *slots, const bool *is_
   if (oldest_s < INFINITY) { // one sample per batch, that of the slowest chunk, which is on the safe side
     rtt_add_sample(recovery->rtt, now_s - oldest_s);
     recovery->has_sample = true;
+    recovery->lenient_expiries = 0;
   }
   for (uint32_t i = 0; i < count; i++) {
     slot_t *slot = slots[i];
@@ -132,15 +138,24 @@ uint32_t recovery_silent(recovery_t *recovery, double now_s, slot_t **out) {
   return count < PROBE_CHUNKS ? count : PROBE_CHUNKS;
 }
 
+// No sample came since the last expiry: the round trip may exceed the timeout.
+static void back_off(recovery_t *recovery, uint32_t num_waiting) {
+  bool is_harmless = recovery->has_progress || num_waiting <= THIN_CHUNKS;
+  bool is_lenient = is_harmless && recovery->lenient_expiries < LENIENT_EXPIRIES;
+  recovery->lenient_expiries += is_lenient;
+  if (!is_lenient) rtt_back_off(recovery->rtt);
+}
+
 uint32_t recovery_expired(recovery_t *recovery, double now_s, slot_t **out, uint32_t *outrun) {
-  uint32_t count = 0;
+  uint32_t count = 0, num_waiting = 0;
   *outrun = 0;
   if (now_s < recovery->expiry_s) return 0;
   for (uint32_t i = 0; i < recovery->slot_count; i++) {
     if (recovery->slots[i].deadline_s <= now_s) out[count++] = &recovery->slots[i];
+    num_waiting += recovery->slots[i].number < NOT_SENT;
   }
   in_order(out, count);
-  if (count && !recovery->has_sample) rtt_back_off(recovery->rtt); // the round trip may exceed the timeout
+  if (count && !recovery->has_sample) back_off(recovery, num_waiting);
   for (uint32_t i = 0; i < count; i++) {
     // If all chunks wait, another worker may be late.
     *outrun += out[i]->number < recovery->trees[out[i]->tree].first[LATER_RESULTS - 1];

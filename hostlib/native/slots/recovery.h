@@ -33,6 +33,7 @@ typedef struct {
   rtt_t *rtt;
   int64_t next_number;
   uint32_t num_again; // slots without result that were sent again, or are withheld
+  uint32_t lenient_expiries; // since the last sample: those that left the timeout as it was
   double expiry_s;    // no timer runs out before
   double probe_s;     // when to probe after silence; infinite: nothing is due, or it was done
   bool has_progress, has_sample; // since the last expiry

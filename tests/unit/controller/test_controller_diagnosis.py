@@ -110,6 +110,34 @@ def test_answers_of_a_switch_are_awaited_before_it_is_judged(tmp_path: Path):
     run(scenario())
 
 
+def test_stall_in_an_older_view_does_not_count_against_the_new_switches(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            members = await start_members(server.address, 2)
+            for member in members:
+                await report(member, silent_s=1.1)
+            for member in members:
+                await member.until(lambda member=member: member.commits)
+                assert not member.view.trees
+                member.is_slow = True
+            older = members[0].view.generation
+            server.membership.replan("the switch is back")
+            for member in members:
+                await member.until(lambda member=member: len(member.commits) == 2)
+                assert member.view.trees
+            for worker_id, member in enumerate(members):
+                await member.send(
+                    stalled=pb.Stalled(generation=older, missing_workers=[1 - worker_id])
+                )
+            for member in members:
+                await member.until(lambda member=member: len(member.commits) == 3)
+                assert member.proposals[-1].reason == "no worker has progress"
+                assert member.view.trees, "the switch is not left again"
+            await close_all(*members)
+
+    run(scenario())
+
+
 def test_tables_are_compared_when_workers_hear_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

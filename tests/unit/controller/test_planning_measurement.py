@@ -18,8 +18,8 @@ from switchfold.controller.database.database import Database
 from switchfold.controller.errors import SwitchUnreachableError
 from switchfold.controller.fabric.fabric import Direction, Fabric
 from switchfold.controller.fabric.fabric_state import Condition, FabricState
-from switchfold.controller.fabric.link_meter import LinkMeter
-from switchfold.controller.fabric.replanner import REPLAN_SAMPLES, Replanner
+from switchfold.controller.fabric.link_meter import CounterSample, LinkMeter
+from switchfold.controller.fabric.replanner import CLOSE_INTERVAL_S, REPLAN_SAMPLES, Replanner
 from switchfold.controller.fabric.trees.frame_cost import Traffic
 from switchfold.controller.fabric.trees.planner import plan_trees
 from switchfold.controller.fabric.trees.tree_plan import tree_directions
@@ -159,6 +159,39 @@ def test_expected_and_measured_bytes_since_the_view_began(bench: Bench):
     assert set(expected.values()) == {100.0 * FRAME}
     assert measured.pop(Direction("s1", 2)) == 101.0 * FRAME
     assert set(measured.values()) == {100.0 * FRAME}
+
+
+def test_stall_lets_links_be_sampled_at_once_and_more_often(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+):
+    sampled_s: list[float] = []
+    sample = bench.meter.sample
+
+    async def note() -> CounterSample:
+        sampled_s.append(bench.now_s)
+        return await sample()
+
+    async def settle() -> None:
+        for _ in range(1000):  # turns of the loop, whose clock is moved by hand
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(bench.meter, "sample", note)
+
+    async def scenario() -> None:
+        task = asyncio.create_task(bench.replanner.run())
+        await settle()
+        bench.now_s += 0.1
+        bench.replanner.look_closer()
+        await settle()
+        bench.replanner.look_closer()
+        await settle()
+        bench.now_s += CLOSE_INTERVAL_S
+        await settle()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(scenario())
+    assert sampled_s == [100.0, 100.1, 100.1 + CLOSE_INTERVAL_S]
 
 
 def test_dead_link_is_found_and_its_jobs_are_moved(bench: Bench):

@@ -138,3 +138,39 @@ def test_timer_sends_all_while_results_arrive_and_tells_what_they_outran() -> No
     rows, outrun = sending.recovery.expired(0.5)
     assert rows == list(range(ROWS - 1))
     assert outrun == ROWS - 1
+
+
+def timeouts(sending: Sending, num_expiries: int) -> list[float]:
+    """Return the timeout after each expiry of a row without results, as a multiple of the first."""
+    at_s, begin_s, found = 0.5, sending.recovery.timeout_s, list[float]()
+    for _ in range(num_expiries):
+        sending.send_again(sending.recovery.expired(at_s)[0], at_s)
+        found.append(sending.recovery.timeout_s / begin_s)
+        at_s += 2.0
+    return found
+
+
+def test_expiries_of_many_chunks_double_the_timeout() -> None:
+    sending = Sending()
+    sending.recovery.expired(0.1)  # since the last sample
+    assert timeouts(sending, 3) == [2, 4, 8]
+
+
+def test_first_expiries_of_a_few_chunks_leave_the_timeout() -> None:
+    sending = Sending()
+    sending.recovery.expired(0.1)
+    sending.recovery.abandon(range(4, ROWS))
+    assert timeouts(sending, 8) == [1, 1, 1, 1, 1, 1, 2, 4]
+
+
+def test_first_expiries_leave_the_timeout_while_results_arrive() -> None:
+    """They are results of chunks that were sent again, which give no sample."""
+    sending = Sending()
+    at_s, begin_s, found = 0.1, sending.recovery.timeout_s, list[float]()
+    sending.send_again(sending.recovery.expired(at_s)[0], at_s)
+    for row in range(8):
+        at_s += 2.0
+        sending.finish([row], at_s)
+        sending.send_again(sending.recovery.expired(at_s)[0], at_s)
+        found.append(sending.recovery.timeout_s / begin_s)
+    assert found == [1, 1, 1, 1, 1, 1, 2, 4]

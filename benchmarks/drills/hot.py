@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Drills of parameter servers with hot rows and a log: workers push while something is killed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, final
+
+from benchmarks.drills.drill import SWITCH_RESTART_S, Drill, DrillFabric, StatedOutcome
+from benchmarks.drills.perform import Performance
+from hot_drill import HotDrill, Victim, drill_testbed
+from hot_drill_worker import WINDOW
+from switchfold.bmv2_topos import single_switch
+from switchfold.bmv2_topos.processes.daemons import Target
+
+NUM_WORKERS: Final = 3
+NUM_SERVERS: Final = 2
+_COUNTED: Final = StatedOutcome(
+    text="every push of workers 0, 1, 2 counts once, and more are confirmed"
+)
+
+
+@final
+class HotRig:
+    """Workers and servers on hosts around one switch, for several drills."""
+
+    def __init__(self, target: Target, folder: Path) -> None:
+        """`folder` is for logs and counts."""
+        name = f"drill{os.getpid()}-hot"
+        self._testbed = drill_testbed(single_switch(NUM_WORKERS + NUM_SERVERS), name, target)
+        self._drill = HotDrill(
+            self._testbed, folder, num_workers=NUM_WORKERS, num_servers=NUM_SERVERS, hot_keys=60
+        )
+
+    def __enter__(self) -> Self:
+        self._testbed.up()
+        try:
+            self._drill.__enter__()
+        except BaseException:
+            self._testbed.down()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self._drill.__exit__(exc_type, exc, traceback)
+        finally:
+            self._testbed.down()
+
+    def perform(self, drill: Drill) -> Performance:
+        """Kill what the drill names, once hot rows are in use; wait until every worker goes on."""
+        self._drill.await_hot_rows()
+        begin_s = drill.act(self._drill)
+        # So many receipts cannot be those of pushes from before.
+        self._drill.await_progress(WINDOW + 1)
+        return Performance(measured_s=time.monotonic() - begin_s, longest_pause_s=0.0, reason="")
+
+    def check(self) -> None:
+        """Let the workers end; AssertionError unless servers have each push once."""
+        self._drill.check()
+
+
+def _killed(victim: Victim, number: int = 0) -> Callable[[HotDrill], float]:
+    def act(hot: HotDrill) -> float:
+        begin_s = time.monotonic()
+        hot.kill(victim, number)
+        return begin_s
+
+    return act
+
+
+HOT_DRILLS: Final = (
+    Drill(
+        name="parameter server restarted",
+        fabric=DrillFabric.SERVERS,
+        fails="server 0, which has a log and hot rows, is killed and started again",
+        act=_killed(Victim.SERVER),
+        outcome=_COUNTED,
+        time_s=SWITCH_RESTART_S,
+        why="the start of the server, and reading its log, are part of it",
+    ),
+    Drill(
+        name="worker with hot rows restarted",
+        fabric=DrillFabric.SERVERS,
+        fails="worker 2 is killed and started again",
+        act=_killed(Victim.WORKER, 2),
+        outcome=_COUNTED,
+        time_s=SWITCH_RESTART_S,
+        why="the start of the worker is part of it",
+    ),
+    Drill(
+        name="switch with hot rows restarted",
+        fabric=DrillFabric.SERVERS,
+        fails="s1 is killed and started again",
+        act=_killed(Victim.SWITCH),
+        outcome=_COUNTED,
+        time_s=SWITCH_RESTART_S,
+        why="the start of the switch is part of it",
+    ),
+    Drill(
+        name="controller restarted, with hot rows",
+        fabric=DrillFabric.SERVERS,
+        fails="the controller is killed and started again",
+        act=_killed(Victim.CONTROLLER),
+        outcome=_COUNTED,
+        time_s=SWITCH_RESTART_S,
+        why="the start of the controller is part of it",
+    ),
+)

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What has leaked in a soak, and whether the logs can still be read."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from benchmarks.drills.soak_run import WORKER, SoakRecord
+from switchfold.hostlib.peers.results import DEFAULT_LIMIT_BYTES
+
+MORE_MEMORY_BYTES: Final = 32 << 20
+"""A process may have so much more resident memory at the end than after the warm-up. A worker may
+have the results besides that it keeps for others."""
+MORE_DESCRIPTORS: Final = 8
+"""Streams of workers that come and go, and calls under way."""
+MORE_THREADS: Final = 4
+"""gRPC keeps some for later calls."""
+LINES_PER_ROUND: Final = 60
+"""Most lines of one log for each round."""
+_RECORD: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} )?(DEBUG|INFO|WARNING|ERROR) [\w.]+: \S|ready: \S"
+)
+"""How a line of a log begins: the controller's with the time, softswitch's without. Both print one
+line when they are ready."""
+
+
+def problems(record: SoakRecord) -> list[str]:
+    """Return what is wrong after a soak, in words; nothing if all is well."""
+    found: list[str] = []
+    for name, samples in record.footprints.items():
+        first, last = samples[0], samples[-1]
+        more_bytes = MORE_MEMORY_BYTES + (DEFAULT_LIMIT_BYTES if name == WORKER else 0)
+        for what, before, after, more in (
+            ("bytes of memory", first.memory_bytes, last.memory_bytes, more_bytes),
+            ("descriptors", first.descriptors, last.descriptors, MORE_DESCRIPTORS),
+            ("threads", first.threads, last.threads, MORE_THREADS),
+        ):
+            if after > before + more:
+                found.append(f"{name}: {after} {what} instead of {before}; {more} more are allowed")
+    if record.slots_left:
+        found.append(f"{record.slots_left} slots are in use though no job runs")
+    before, at_end, left = record.namespaces
+    if at_end != before or left:
+        found.append(f"namespaces: {before} at first, {at_end} at the end, {left} afterwards")
+    for name, log in record.logs.items():
+        found += [f"log of {name}: no record: {line}" for line in log if not _RECORD.match(line)]
+        if len(log) > LINES_PER_ROUND * record.rounds:
+            found.append(f"log of {name}: {len(log)} lines in {record.rounds} rounds")
+    return found
+
+
+def repeated_line(log: Sequence[str]) -> tuple[str, int]:
+    """Return the text that comes most often in a log, numbers aside, and how often it comes."""
+    counts = Counter(re.sub(r"\d+", "#", line) for line in log)
+    return counts.most_common(1)[0] if counts else ("", 0)

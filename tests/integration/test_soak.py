@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A short soak: mixed jobs with random drills leave nothing behind. `make soak` is the long one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from benchmarks.drills.soak_run import Soak
+from benchmarks.drills.soak_verdict import problems
+from switchfold.bmv2_topos import state
+
+SOAK_S = float(os.environ.get("SWITCHFOLD_SOAK_S", "40"))
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+@pytest.mark.timeout(300 + 3 * SOAK_S)
+def test_nothing_is_left_of_jobs_and_drills(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SWITCHFOLD_SOAK_S=600 makes it long."""
+    monkeypatch.setattr(state, "records_directory", lambda: tmp_path / "records")
+    record = Soak(tmp_path, seed=1, say=print).run(SOAK_S)
+    assert problems(record) == []
+    assert record.tensors
+    assert record.pushes
+    assert {"controller", "switch"} <= record.footprints.keys()
