@@ -11,10 +11,17 @@ from typing import Any, Final, TypeVar, cast
 import grpc
 from google.protobuf.message import Message
 
+from ...hostlib.control.controller_addresses import ControllerAddresses, named_leader
 from ...hostlib.credentials import Credentials, CredentialsError, Role, role_name
 from ...hostlib.credentials.grpc_channels import handshake_problem, open_channel
 from ...hostlib.credentials.tokens import token_metadata, token_problem
-from ..errors import ConfigError, ControllerUnreachableError, OperatorRefusedError
+from ...hostlib.errors import ConfigurationError
+from ..errors import (
+    ConfigError,
+    ControllerError,
+    ControllerUnreachableError,
+    OperatorRefusedError,
+)
 from .operator_api import fabric_pb2 as fabric_pb
 from .operator_api import operator_pb2 as pb
 from .operator_token import operator_credentials, operator_token, switch_credentials_at
@@ -43,12 +50,27 @@ class OperatorClient:
     """
 
     def __init__(self, address: str, token: str = "", credentials: Path | None = None) -> None:
-        self.address = address
-        folder = credentials or operator_credentials(address)
+        """`address` may name several controllers of one database, separated by commas."""
+        try:
+            self._controllers = ControllerAddresses(address)
+        except ConfigurationError as exc:
+            raise ConfigError(str(exc)) from exc
+        first = self._controllers.current
+        folder = credentials or operator_credentials(first)
         self._credentials = None if folder is None else Credentials(folder)
-        self._token = token or operator_token(address)
+        self._token = token or operator_token(first)
         if problem := token_problem(self._token):
             raise ConfigError(f"the token for {address} {problem}")
+
+    @property
+    def address(self) -> str:
+        """Address of the controller that has answered, or that is called first."""
+        return self._controllers.current
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """All addresses that were named."""
+        return self._controllers.all
 
     @property
     def switch_credentials(self) -> Path | None:
@@ -57,7 +79,7 @@ class OperatorClient:
         return switch_credentials_at(self.address) or own
 
     def show_controller(self) -> pb.Controller:
-        """Return the state of the controller itself."""
+        """Return the state of the controller itself, be it the leader or a standby."""
         return self._call(
             _Service.OPERATOR, "ShowController", pb.ShowControllerRequest(), pb.Controller
         )
@@ -114,7 +136,7 @@ class OperatorClient:
         try:
             return open_channel(
                 grpc,
-                self.address,
+                self._controllers.current,
                 credentials=self._credentials,
                 server=role_name(Role.CONTROLLER),
                 options=options,
@@ -125,32 +147,54 @@ class OperatorClient:
     def _call(
         self, service: _Service, method: str, request: Message, response_type: type[_R]
     ) -> _R:
+        """Ask the controllers in turn, and the leader that a standby names."""
+        calls_left = len(self._controllers.all) + 1
+        while True:
+            calls_left -= 1
+            try:
+                response = self._call_one(service, method, request, response_type)
+            except grpc.RpcError as exc:
+                error = cast("grpc.Call", exc)
+                leader = named_leader(error)
+                if calls_left and error.code() in _NO_CONTROLLER and self._is_next(leader):
+                    continue
+                raise self._refusal(error) from exc
+            escape_message(response)
+            return response
+
+    def _is_next(self, leader: str | None) -> bool:
+        """Choose another controller to ask; return whether there is one."""
+        before = self._controllers.current
+        self._controllers.follow(leader or "")
+        return self._controllers.current != before
+
+    def _call_one(
+        self, service: _Service, method: str, request: Message, response_type: type[_R]
+    ) -> _R:
         options = [
             ("grpc.enable_http_proxy", 0),
             ("grpc.max_receive_message_length", _MAX_ANSWER_BYTES),
         ]
-        channel = self._open(options)
-        with channel:
+        with self._open(options) as channel:
             call = channel.unary_unary(
                 f"/{service.value}/{method}",
                 request_serializer=type(request).SerializeToString,
                 response_deserializer=response_type.FromString,
             )
-            try:
-                response = call(request, timeout=_TIMEOUT_S, metadata=token_metadata(self._token))
-            except grpc.RpcError as exc:
-                error = cast("grpc.Call", exc)
-                if error.code() in _NO_CONTROLLER:
-                    server = role_name(Role.CONTROLLER)
-                    problem = handshake_problem(self.address, self._credentials, server)
-                    if problem:
-                        raise ConfigError(f"controller at {self.address}: {problem}") from exc
-                    raise ControllerUnreachableError(
-                        f"no controller answers at {self.address}; start one with 'switchfold "
-                        "controller run' or give --controller ADDRESS; `switchfold testbed "
-                        "status` shows the addresses of testbeds' controllers"
-                    ) from exc
-                text = escaped(error.details() or str(error.code()))
-                raise OperatorRefusedError(text) from exc
-        escape_message(response)
-        return response
+            return call(request, timeout=_TIMEOUT_S, metadata=token_metadata(self._token))
+
+    def _refusal(self, error: grpc.Call) -> ControllerError:
+        """Return our error for the status of a call."""
+        if error.code() in _NO_CONTROLLER:
+            server = role_name(Role.CONTROLLER)
+            if problem := handshake_problem(self.address, self._credentials, server):
+                return ConfigError(f"controller at {self.address}: {problem}")
+            if named_leader(error) is not None:
+                text = escaped(error.details() or "")
+                return ControllerUnreachableError(f"controller at {self.address}: {text}")
+            return ControllerUnreachableError(
+                f"no controller answers at {' or '.join(self.addresses)}; start one with "
+                "'switchfold controller run' or give --controller ADDRESS; `switchfold testbed "
+                "status` shows the addresses of testbeds' controllers"
+            )
+        return OperatorRefusedError(escaped(error.details() or str(error.code())))

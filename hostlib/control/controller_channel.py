@@ -11,6 +11,7 @@ from typing import Any, final
 
 from ..credentials import Credentials, CredentialsError, Role, role_name
 from ..credentials.grpc_channels import handshake_problem, open_channel
+from .controller_addresses import ControllerAddresses
 from .grpc_seam import load_grpc
 
 _grpc = load_grpc()
@@ -37,9 +38,9 @@ CHANNEL_OPTIONS = (
 class ControllerChannel:
     """One channel at a time; `get` and `close` may come from any thread."""
 
-    def __init__(self, controller: str, credentials: str | None) -> None:
+    def __init__(self, controllers: ControllerAddresses, credentials: str | None) -> None:
         """`credentials` is the folder of certificates; None: no TLS. Raises CredentialsError."""
-        self._controller = controller
+        self._controllers = controllers
         self._credentials = None if credentials is None else Credentials(Path(credentials))
         self._lock = threading.Lock()
         self._is_closed = False
@@ -47,7 +48,7 @@ class ControllerChannel:
         self._channel = self._open()
 
     def get(self) -> Any:
-        """Return the channel; a new one if files have been replaced since it was opened.
+        """Return the channel to the current controller; a new one if files have been replaced.
 
         Calls of the channel before end then. Files that are damaged now change nothing.
         """
@@ -64,7 +65,8 @@ class ControllerChannel:
 
     def problem(self) -> str:
         """Return why certificates keep the channel from connecting, "" if they do not."""
-        return handshake_problem(self._controller, self._credentials, role_name(Role.CONTROLLER))
+        address = self._controllers.current
+        return handshake_problem(address, self._credentials, role_name(Role.CONTROLLER))
 
     def close(self) -> None:
         """End all calls."""
@@ -73,12 +75,13 @@ class ControllerChannel:
             self._channel.close()
 
     def _files(self) -> object:
-        return None if self._credentials is None else self._credentials.version()
+        files = None if self._credentials is None else self._credentials.version()
+        return self._controllers.current, files
 
     def _open(self) -> Any:
         return open_channel(
             _grpc,
-            self._controller,
+            self._controllers.current,
             credentials=self._credentials,
             server=role_name(Role.CONTROLLER),
             options=CHANNEL_OPTIONS,

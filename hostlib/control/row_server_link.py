@@ -24,6 +24,7 @@ from ..errors import (
     HostlibError,
     WorkerTakenError,
 )
+from .controller_addresses import ControllerAddresses
 from .view import Endpoint
 
 if TYPE_CHECKING:
@@ -144,7 +145,9 @@ class RowServerLink:
         on_installed: Callable[[int, int], None],
         on_down: Callable[[HostlibError], None],
     ) -> None:
-        """`controller`: HOST:PORT or unix:/PATH; call `start` to open the stream.
+        """`controller`: HOST:PORT or unix:/PATH, or several with commas.
+
+        Call `start` to open the stream.
 
         `on_view(view)`: at each attachment and for each committed view; the same view may come
         again. `on_installed(generation, number)`: a set of rows is on all switches of the tree; may
@@ -152,7 +155,7 @@ class RowServerLink:
         again: JobRefusedError, VersionMismatchError, or WorkerTakenError when another process has
         taken the place, or has it for TAKEN_WAIT_S.
         """
-        self._controller = controller
+        self._controllers = ControllerAddresses(controller)
         self._request = request
         self._on_view = on_view
         self._on_installed = on_installed
@@ -206,7 +209,7 @@ class RowServerLink:
 
         pause_s, taken_since_s, is_away = FIRST_PAUSE_S, None, False
         while not self._is_closing.is_set():
-            stream = RowStream(self._controller, self._request)
+            stream = RowStream(self._controllers, self._request)
             with self._lock:
                 self._stream = stream
                 if self._rows is not None:
