@@ -265,6 +265,12 @@ class Membership:
             self._manager.change_request(live, reason, is_abort=is_broken, is_replan=True)
         return [live.name for live in chosen]
 
+    def show_life(self, controllers: Collection[str], beat_s: float) -> None:
+        """Tell all workers that this controller lives, and where its standbys are."""
+        message = pb.Controllers(addresses=controllers, beat_s=beat_s)
+        for live in self._manager.live_jobs:
+            live.send(pb.ControllerMessage(controllers=message))
+
     async def stop_job(self, name: str, reason: str) -> Job:
         """End a job for the operator and return it."""
         live = self._manager.live_job(name)

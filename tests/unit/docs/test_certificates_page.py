@@ -22,7 +22,8 @@ from switchfold.controller.api.access import allowed_roles, required_role
 from switchfold.controller.api.operator_client import OperatorClient
 from switchfold.controller.config import SwitchConfig, load_config
 from switchfold.controller.errors import ConfigError, SwitchError
-from switchfold.controller.server import SERVICES, ControllerServer
+from switchfold.controller.listening import SERVICES
+from switchfold.controller.server import ControllerServer
 from switchfold.controller.switches.switch_call import fetch_pipeline
 from switchfold.hostlib.credentials import Credentials, Role, credentials_in, role_name
 from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One of several controllers of a database: a standby, a leader, and a standby again."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from ..api.endpoint import connect
+from ..config import ControllerConfig
+from ..database.postgres_url import PostgresUrl
+from ..errors import DatabaseError, SwitchUnreachableError
+from ..server import ControllerServer
+from .leader_lease import RENEWALS_PER_LEASE, LeaderLease
+from .standby import Standby
+
+_LOGGER = logging.getLogger(__name__)
+_REACH_S: Final = 1.0
+"""A switch that does not take a connection within this time counts as out of reach."""
+_BEATS_PER_LEASE: Final = 2.5
+"""So often the leader shows its workers that it lives."""
+
+
+class Candidate:
+    """Leads whenever it has the lease."""
+
+    def __init__(
+        self,
+        config: ControllerConfig,
+        url: PostgresUrl,
+        *,
+        on_standby: Callable[[str], None],
+        on_leader: Callable[[ControllerServer], None],
+    ) -> None:
+        """The callbacks are told whenever this controller serves, as what, and where."""
+        self._config = config
+        self._on_standby = on_standby
+        self._on_leader = on_leader
+        self._lease = LeaderLease(url, lease_s=config.leader_lease_s, least_term=config.election_id)
+        self._standby = Standby(config, self._lease)
+        self._taken = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until cancelled; raise what makes that impossible at the start."""
+        lease = self._lease
+        address = await self._standby.start()
+        try:
+            self._config = dataclasses.replace(self._config, listen=address)
+            lease.address = self._config.advertise or address
+            await lease.tend(await self._count_reached())
+            tending = asyncio.create_task(self._tend())
+            try:
+                await self._alternate()
+            finally:
+                await _cancelled(tending)
+                await self._resign()
+        finally:
+            await self._standby.stop()
+
+    async def _alternate(self) -> None:
+        """Lead and stand by in turn."""
+        while True:
+            if self._lease.is_leader:
+                try:
+                    await self._lead()
+                except (DatabaseError, SwitchUnreachableError) as exc:
+                    _LOGGER.error("this controller cannot lead: %s", exc)
+                    await self._resign()
+                self._lease.step_down()
+                await self._standby.start()
+            self._on_standby(self._config.listen)
+            self._taken.clear()
+            await self._taken.wait()
+
+    async def _lead(self) -> None:
+        """Serve workers and operators as long as the lease is ours."""
+        _LOGGER.info("this controller leads in term %d", self._lease.term)
+        server = ControllerServer(self._config, self._lease)
+        serving = asyncio.create_task(self._serve(server))
+        leading = asyncio.create_task(self._until_lost())
+        try:
+            await asyncio.wait((serving, leading), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await _cancelled(leading)
+            if not serving.done():
+                await _cancelled(serving)
+        if not serving.cancelled():
+            serving.result()
+        _LOGGER.warning(
+            "this controller does not lead any more: its lease in %s was not renewed or was given "
+            "back; running jobs go on on their switches", self._config.database,
+        )  # fmt: skip
+
+    async def _serve(self, server: ControllerServer) -> None:
+        async with server.serve(self._standby.stop):
+            self._on_leader(server)
+            beat_s = self._config.leader_lease_s / _BEATS_PER_LEASE
+            while True:
+                server.membership.show_life(self._lease.controllers, beat_s)
+                await asyncio.sleep(beat_s)
+
+    async def _until_lost(self) -> None:
+        while left_s := self._lease.left_s:
+            await asyncio.sleep(left_s)
+
+    async def _tend(self) -> None:
+        """Renew the lease, or take it once it is free, again and again."""
+        while True:
+            await asyncio.sleep(self._config.leader_lease_s / RENEWALS_PER_LEASE)
+            try:
+                await self._lease.tend(await self._count_reached())
+            except DatabaseError as exc:
+                if not self._standby.database_error:
+                    _LOGGER.warning("the lease cannot be looked at: %s", exc)
+                self._standby.database_error = str(exc)
+            else:
+                self._standby.database_error = ""
+                if self._lease.is_leader:
+                    self._taken.set()
+
+    async def _resign(self) -> None:
+        try:
+            await self._lease.resign()
+        except DatabaseError as exc:
+            _LOGGER.warning("the lease ends later, since it could not be given back: %s", exc)
+
+    async def _count_reached(self) -> int:
+        """Return how many switches take a connection from here."""
+        addresses = [switch.address for switch in self._config.switches]
+        found = await asyncio.gather(
+            *(asyncio.to_thread(connect, address, _REACH_S) for address in addresses),
+            return_exceptions=True,
+        )
+        for one in found:
+            if isinstance(one, BaseException) and not isinstance(one, OSError):
+                raise one
+        return sum(one is None for one in found)
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
