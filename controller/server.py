@@ -85,10 +85,11 @@ class ControllerServer:
     ) -> AsyncGenerator[None]:
         """Run the controller; entered once switches are ready and the APIs listen.
 
-        `make_room` is called before the APIs listen.
+        `make_room` is called before the APIs listen: a standby of ours has the address until then.
         """
-        log_options(self.config)
-        self._endpoint.log_openness()
+        if make_room is None:
+            log_options(self.config)
+            self._endpoint.log_openness()
         tasks: list[asyncio.Task[None]] = []
         server: grpc.aio.Server | None = None
         try:

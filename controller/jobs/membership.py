@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from ...hostlib.control.session_api import session_pb2 as pb
@@ -265,11 +265,9 @@ class Membership:
             self._manager.change_request(live, reason, is_abort=is_broken, is_replan=True)
         return [live.name for live in chosen]
 
-    def show_life(self, controllers: Collection[str], beat_s: float) -> None:
+    def show_life(self, presence: Callable[[], pb.Controllers]) -> None:
         """Tell all workers that this controller lives, and where its standbys are."""
-        message = pb.Controllers(addresses=controllers, beat_s=beat_s)
-        for live in self._manager.live_jobs:
-            live.send(pb.ControllerMessage(controllers=message))
+        self._manager.show_life(presence)
 
     async def stop_job(self, name: str, reason: str) -> Job:
         """End a job for the operator and return it."""

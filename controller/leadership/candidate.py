@@ -10,17 +10,17 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from ..api.endpoint import connect
+from ...hostlib.control.session_api import session_pb2 as pb
 from ..config import ControllerConfig
 from ..database.postgres_url import PostgresUrl
 from ..errors import DatabaseError, SwitchUnreachableError
+from ..listening import Endpoint, log_options
 from ..server import ControllerServer
+from ..switches.switch_probe import SwitchProbe
 from .leader_lease import RENEWALS_PER_LEASE, LeaderLease
 from .standby import Standby
 
 _LOGGER = logging.getLogger(__name__)
-_REACH_S: Final = 1.0
-"""A switch that does not take a connection within this time counts as out of reach."""
 _BEATS_PER_LEASE: Final = 2.5
 """So often the leader shows its workers that it lives."""
 
@@ -43,21 +43,31 @@ class Candidate:
         self._lease = LeaderLease(url, lease_s=config.leader_lease_s, least_term=config.election_id)
         self._standby = Standby(config, self._lease)
         self._taken = asyncio.Event()
+        self._probes = [SwitchProbe(switch) for switch in config.switches]
+        self._reached = 0
+        self._has_looked = asyncio.Event()
 
     async def run(self) -> None:
         """Serve until cancelled; raise what makes that impossible at the start."""
+        log_options(self._config)
+        Endpoint(self._config).log_openness()
         lease = self._lease
         address = await self._standby.start()
         try:
             self._config = dataclasses.replace(self._config, listen=address)
             lease.address = self._config.advertise or address
-            await lease.tend(await self._count_reached())
-            tending = asyncio.create_task(self._tend())
+            looking = asyncio.create_task(self._look())
             try:
-                await self._alternate()
+                await self._has_looked.wait()
+                await lease.tend(self._reached)
+                tending = asyncio.create_task(self._tend())
+                try:
+                    await self._alternate()
+                finally:
+                    await _cancelled(tending)
+                    await self._resign()
             finally:
-                await _cancelled(tending)
-                await self._resign()
+                await _cancelled(looking)
         finally:
             await self._standby.stop()
 
@@ -99,8 +109,12 @@ class Candidate:
         async with server.serve(self._standby.stop):
             self._on_leader(server)
             beat_s = self._config.leader_lease_s / _BEATS_PER_LEASE
+
+            def presence() -> pb.Controllers:
+                return pb.Controllers(addresses=self._lease.controllers, beat_s=beat_s)
+
             while True:
-                server.membership.show_life(self._lease.controllers, beat_s)
+                server.membership.show_life(presence)
                 await asyncio.sleep(beat_s)
 
     async def _until_lost(self) -> None:
@@ -112,7 +126,7 @@ class Candidate:
         while True:
             await asyncio.sleep(self._config.leader_lease_s / RENEWALS_PER_LEASE)
             try:
-                await self._lease.tend(await self._count_reached())
+                await self._lease.tend(self._reached)
             except DatabaseError as exc:
                 if not self._standby.database_error:
                     _LOGGER.warning("the lease cannot be looked at: %s", exc)
@@ -128,17 +142,16 @@ class Candidate:
         except DatabaseError as exc:
             _LOGGER.warning("the lease ends later, since it could not be given back: %s", exc)
 
-    async def _count_reached(self) -> int:
-        """Return how many switches take a connection from here."""
-        addresses = [switch.address for switch in self._config.switches]
-        found = await asyncio.gather(
-            *(asyncio.to_thread(connect, address, _REACH_S) for address in addresses),
-            return_exceptions=True,
-        )
-        for one in found:
-            if isinstance(one, BaseException) and not isinstance(one, OSError):
-                raise one
-        return sum(one is None for one in found)
+    async def _look(self) -> None:
+        """Count again and again which switches answer."""
+        try:
+            while True:
+                found = await asyncio.gather(*(probe.is_reached() for probe in self._probes))
+                self._reached = sum(found)
+                self._has_looked.set()
+                await asyncio.sleep(self._config.leader_lease_s / RENEWALS_PER_LEASE)
+        finally:
+            await asyncio.gather(*(probe.close() for probe in self._probes))
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

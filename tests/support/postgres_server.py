@@ -42,7 +42,8 @@ class PostgresServer:
         self._binaries = server_folder()
         self._data = folder / "data"
         self._log = folder / "log"
-        self.port = free_port()
+        self.address = LOOPBACK
+        self.port = free_port(address=LOOPBACK)
         self._user = _UNPRIVILEGED if os.geteuid() == 0 else None
         if self._user is not None:
             entry = pwd.getpwnam(self._user)
@@ -57,10 +58,11 @@ class PostgresServer:
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
-    def url(self, port: int | None = None, name: str = "postgres") -> str:
-        """Return the address of a database, through a proxy's port if one is given."""
+    def url(self, proxy_port: int | None = None, name: str = "postgres") -> str:
+        """Return the address of a database, through a proxy at 127.0.0.1 if one is given."""
         password = _PASSWORD.replace("/", "%2F").replace("@", "%40")
-        return f"postgresql://tests:{password}@{LOOPBACK}:{port or self.port}/{name}"
+        place = f"{LOOPBACK}:{self.port}" if proxy_port is None else f"127.0.0.1:{proxy_port}"
+        return f"postgresql://tests:{password}@{place}/{name}"
 
     def start(self) -> None:
         with self._log.open("ab") as log:
