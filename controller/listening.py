@@ -36,7 +36,7 @@ SERVICES = tuple(
 """All that a controller serves."""
 
 
-class Endpoint:
+class ApiListener:
     """Listens for the services of a leader, or of a standby."""
 
     def __init__(self, config: ControllerConfig) -> None:

@@ -26,7 +26,7 @@ from .jobs.job import JobNumber
 from .jobs.membership import Membership
 from .leadership.leader import FileLeader, Leader
 from .leadership.leader_lease import LeaderLease
-from .listening import STOP_GRACE_S, Endpoint, log_options
+from .listening import STOP_GRACE_S, ApiListener, log_options
 from .rows.row_sets import RowSets
 from .switches.program import load_program
 from .switches.switch_session import DesiredState, SwitchSession
@@ -45,7 +45,7 @@ class ControllerServer:
         self.config = config
         self.address = ""
         """Where the APIs listen, with the port that was taken."""
-        self._endpoint = Endpoint(config)
+        self._endpoint = ApiListener(config)
         self._program = load_program(config.variant, config.program_dir)
         if lease is not None:
             self._database = Database(lease.open_database())

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import DatabaseError
 from .schema import SCHEMA_VERSION, TABLES, Execute, migrate
 
-Statement = tuple[str, Sequence[Any]]
+SqlStatement = tuple[str, Sequence[Any]]
 """A statement in SQLite's dialect, and its parameters (`?`)."""
 
 
@@ -53,7 +53,7 @@ class Durable(ABC):
     def close(self) -> None:
         """Release the file or the connection."""
 
-    def write(self, statements: Sequence[Statement]) -> None:
+    def write(self, statements: Sequence[SqlStatement]) -> None:
         """Execute the statements of a change in one transaction."""
         with self.transaction() as execute:
             for statement, parameters in statements:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import DatabaseError, UncertainWriteError
-from .durable import Durable, Statement
+from .durable import Durable, SqlStatement
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class Statements:
 
     def __init__(self, memory: sqlite3.Connection) -> None:
         self._memory = memory
-        self.writes: list[Statement] = []
+        self.writes: list[SqlStatement] = []
         """What changes something, in its order."""
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:

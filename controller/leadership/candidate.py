@@ -14,7 +14,7 @@ from ...hostlib.control.session_api import session_pb2 as pb
 from ..config import ControllerConfig
 from ..database.postgres_url import PostgresUrl
 from ..errors import DatabaseError, SwitchUnreachableError
-from ..listening import Endpoint, log_options
+from ..listening import ApiListener, log_options
 from ..server import ControllerServer
 from ..switches.switch_probe import SwitchProbe
 from .leader_lease import RENEWALS_PER_LEASE, LeaderLease
@@ -50,7 +50,7 @@ class Candidate:
     async def run(self) -> None:
         """Serve until cancelled; raise what makes that impossible at the start."""
         log_options(self._config)
-        Endpoint(self._config).log_openness()
+        ApiListener(self._config).log_openness()
         lease = self._lease
         address = await self._standby.start()
         try:

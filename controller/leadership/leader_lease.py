@@ -36,7 +36,7 @@ _PREFERRED_S: Final = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Candidate:
+class KnownController:
     """A controller of the same database."""
 
     address: str
@@ -63,7 +63,7 @@ class LeaderLease(Leader):
         self._turn = asyncio.Lock()  # one thread at a time has the connection
         self._until_s = float("-inf")
         self._outdone_since_s: float | None = None
-        self._candidates: tuple[Candidate, ...] = ()
+        self._candidates: tuple[KnownController, ...] = ()
         self._database: PostgresDatabase | None = None
 
     @property
@@ -134,7 +134,7 @@ class LeaderLease(Leader):
                 self._connection.close()
             raise
 
-    def _register(self, execute: Execute, reached: int) -> tuple[Candidate, ...]:
+    def _register(self, execute: Execute, reached: int) -> tuple[KnownController, ...]:
         """Note that this controller lives, and return all."""
         execute(
             "INSERT INTO controllers VALUES (?, ?, clock_timestamp()) ON CONFLICT (address) "
@@ -150,7 +150,9 @@ class LeaderLease(Leader):
             "FROM controllers",
             (self._lease_s,),
         )
-        return tuple(Candidate(address=row[0], reached=row[1], is_alive=row[2]) for row in rows)
+        return tuple(
+            KnownController(address=row[0], reached=row[1], is_alive=row[2]) for row in rows
+        )
 
     def _decide(self, execute: Execute, row: tuple[Any, ...], reached: int) -> bool:
         """Take, renew, give back or leave the lease; return whether it is ours."""

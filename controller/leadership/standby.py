@@ -14,7 +14,7 @@ from google.protobuf.message_factory import GetMessageClass
 from ...hostlib.control.controller_addresses import LEADER_METADATA
 from ..api.operator_api import operator_pb2 as pb
 from ..config import ControllerConfig
-from ..listening import SERVICES, Endpoint
+from ..listening import SERVICES, ApiListener
 from .leader_lease import LeaderLease
 
 
@@ -30,7 +30,7 @@ class Standby:
 
     async def start(self) -> str:
         """Listen, and return the address with the port that was taken."""
-        self._server, address = await Endpoint(self._config).listen(
+        self._server, address = await ApiListener(self._config).listen(
             lambda server: server.add_generic_rpc_handlers((_Handlers(self),))
         )
         return address

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import socket
 import subprocess
@@ -25,15 +24,15 @@ from switchfold.bmv2_topos.processes.free_ports import free_port
 from switchfold.bmv2_topos.processes.worker_runs import WorkerEndpoint, endpoint_of
 from switchfold.bmv2_topos.topology.topology import Host, single_switch
 from switchfold.controller.api.endpoint import connect
+from switchfold.controller.api.operator_api import operator_pb2 as pb
+from switchfold.controller.api.operator_client import OperatorClient
+from switchfold.controller.errors import ControllerUnreachableError
 from time_bound import wait_until
 
 NUM_HOSTS = 3
 LEASE_S = 3.0
 RECONCILE_S = 1.0
 _DATAGRAMS = socket.SOCK_DGRAM
-_READY = re.compile(r"^ready: ", re.MULTILINE)
-_STANDBY = re.compile(r"^standby: ", re.MULTILINE)
-_TERM = re.compile(r"leads in term (\d+)")
 
 
 class ControllerProcess:
@@ -73,34 +72,27 @@ class ControllerProcess:
 
     @property
     def said(self) -> str:
-        return self.log.read_text("utf-8") if self.log.exists() else ""
+        return self.log.read_text("utf-8")
 
-    def count(self, what: re.Pattern[str]) -> int:
-        return len(what.findall(self.said))
+    def shown(self) -> pb.Controller:
+        """Return what it answers about itself; nothing if it does not answer."""
+        try:
+            return OperatorClient(self.address).show_controller()
+        except ControllerUnreachableError:
+            return pb.Controller()
+
+    def until(self, role: str) -> None:
+        """Wait until it is leader or standby."""
+
+        def lives_and_is_it() -> bool:
+            assert self.is_running, self.said
+            return self.shown().role == role
+
+        wait_until(lives_and_is_it, lambda: f"{role}: {self.said}")
 
     @property
-    def times_ready(self) -> int:
-        """How often it has begun to serve as the leader."""
-        return self.count(_READY)
-
-    @property
-    def term(self) -> int:
-        """The term that this controller has led in last."""
-        return int(_TERM.findall(self.said)[-1])
-
-    def until_leader(self, times: int = 1) -> None:
-        self._until(_READY, times)
-
-    def until_standby(self, times: int = 1) -> None:
-        self._until(_STANDBY, times)
-
-    def _until(self, what: re.Pattern[str], times: int) -> None:
-        def lives_and_has_said_it() -> bool:
-            assert self._process is not None
-            assert self._process.poll() is None, self.said
-            return self.count(what) >= times
-
-        wait_until(lives_and_has_said_it, lambda: f"{what.pattern} x {times} in: {self.said}")
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     def freeze(self) -> None:
         self._signal(signal.SIGSTOP)
@@ -136,15 +128,12 @@ class ControllerProcess:
 
 
 class ControllerPair:
-    """`first` leads, `second` stands by; workers know the first one's address alone."""
+    """Of the two controllers, one leads and the other stands by; workers know only the leader."""
 
     def __init__(self, folder: Path, server: PostgresServer, database_name: str) -> None:
         self.topology = single_switch(NUM_HOSTS)
         self._udp_ports = {
-            self.topology.link_of(host).name: (
-                free_port(kind=_DATAGRAMS),
-                free_port(kind=_DATAGRAMS),
-            )
+            self.topology.link_of(host).name: (free_port(_DATAGRAMS), free_port(_DATAGRAMS))
             for host in self.topology.hosts
         }
         self._stack = ExitStack()
@@ -153,24 +142,37 @@ class ControllerPair:
         self._p4runtime = f"127.0.0.1:{free_port()}"
         self._stack.callback(self._start_switch(folder))
         port = int(self._p4runtime.rpartition(":")[2])
-        self.first = ControllerProcess(folder, "first", port, server)
-        self._stack.callback(self.first.close)
-        self.second = ControllerProcess(folder, "second", port, server)
-        self._stack.callback(self.second.close)
+        self.leader = ControllerProcess(folder, "one", port, server)
+        self.standby = ControllerProcess(folder, "other", port, server)
+        for controller in (self.leader, self.standby):
+            self._stack.callback(controller.close)
 
     def __enter__(self) -> ControllerPair:
-        try:
-            self.start(self.first)
-            self.first.until_leader()
-            self.start(self.second)
-            self.second.until_standby()
-        except BaseException:
-            self._stack.close()
-            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def settle(self) -> None:
+        """Start what does not run, wait until one leads and knows of the other; end all jobs."""
+        both = (self.leader, self.standby)
+        for controller in both:
+            if not controller.is_running:
+                self.start(controller)
+
+        def is_settled() -> bool:
+            assert all(controller.is_running for controller in both)
+            shown = [controller.shown() for controller in both]
+            return sorted(one.role for one in shown) == ["leader", "standby"] and all(
+                len(one.controllers) == 2 for one in shown
+            )
+
+        wait_until(is_settled, lambda: f"a leader and a standby: {[one.said for one in both]}")
+        if self.leader.shown().role != "leader":
+            self.leader, self.standby = self.standby, self.leader
+        client = OperatorClient(self.leader.address)
+        for job in client.list_jobs():
+            client.stop_job(job.name)
 
     def start(self, controller: ControllerProcess) -> None:
         controller.start(self._name, self._server, self.topology)
@@ -180,7 +182,7 @@ class ControllerPair:
         return endpoint_of(
             self.topology,
             worker_id,
-            controller_address=self.first.address,
+            controller_address=self.leader.address,
             mode="udp",
             udp_ports=self._udp_ports,
         )
