@@ -72,6 +72,11 @@ class OperatorClient:
         """All addresses that were named."""
         return self._controllers.all
 
+    def at(self, address: str) -> OperatorClient:
+        """Return a client of another controller, with the same token and certificate."""
+        folder = None if self._credentials is None else self._credentials.folder
+        return OperatorClient(address, self._token, folder)
+
     @property
     def switch_credentials(self) -> Path | None:
         """Folder of certificates for calls of this controller's switches, None without."""
