@@ -108,6 +108,11 @@ class LeaderLease(Leader):
         async with self._turn:
             await asyncio.to_thread(self._resign)
 
+    def close(self) -> None:
+        """Close the connection, and leave the lease to end."""
+        if self._connection is not None:
+            self._connection.close()
+
     def step_down(self) -> None:
         """Stop to lead, and leave the lease to end."""
         self._until_s = float("-inf")

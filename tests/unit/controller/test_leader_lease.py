@@ -38,11 +38,23 @@ class Scene:
         self._server = server
         self._name = f"lease{next(_NUMBERS)}"
         self._url = PostgresUrl(server.make_database(self._name))
+        self._open: list[LeaderLease | Database] = []
 
     def controller(self, address: str, least_term: int = 10) -> LeaderLease:
         lease = LeaderLease(self._url, lease_s=LONG_S, least_term=least_term)
         lease.address = address
+        self._open.append(lease)
         return lease
+
+    def database(self, lease: LeaderLease) -> Database:
+        """Return the state as a controller changes it."""
+        database = Database(lease.open_database())
+        self._open.append(database)
+        return database
+
+    def close(self) -> None:
+        for each in self._open:
+            each.close()
 
     def end_lease(self) -> None:
         """Let the lease end by the database's clock, as if nobody had renewed it."""
@@ -53,8 +65,10 @@ class Scene:
 
 
 @pytest.fixture
-def scene(server: PostgresServer) -> Scene:
-    return Scene(server)
+def scene(server: PostgresServer) -> Generator[Scene]:
+    scene = Scene(server)
+    yield scene
+    scene.close()
 
 
 def test_first_leads_and_the_second_knows_it(scene: Scene):
@@ -92,7 +106,7 @@ def test_deposed_holder_changes_nothing(scene: Scene):
     async def play() -> None:
         one, other = scene.controller("one:1"), scene.controller("other:1")
         await one.tend(1)
-        database = Database(one.open_database())
+        database = scene.database(one)
         database.create_job(JobRequest(name="before", num_workers=1))
         scene.end_lease()
         await other.tend(1)
@@ -103,7 +117,7 @@ def test_deposed_holder_changes_nothing(scene: Scene):
             await one.outbid(1000)
         await one.tend(1)
         assert scene.jobs() == ["before"]
-        successor = Database(other.open_database())
+        successor = scene.database(other)
         assert [job.name for job in successor.jobs()] == ["before"]
 
     asyncio.run(play())
@@ -115,7 +129,7 @@ def test_holder_stops_before_its_lease_ends(scene: Scene, monkeypatch: pytest.Mo
         monkeypatch.setattr(leader_lease, "_now_s", lambda: now_s)
         lease = scene.controller("one:1")
         await lease.tend(1)
-        database = Database(lease.open_database())
+        database = scene.database(lease)
         now_s += 0.8 * LONG_S - 1
         assert lease.left_s == pytest.approx(1.0)
         now_s += 1.5
@@ -156,7 +170,7 @@ def test_outbid_begins_a_higher_term(scene: Scene, tmp_path: Path):
     async def play() -> None:
         lease = scene.controller("one:1")
         await lease.tend(1)
-        database = Database(lease.open_database())
+        database = scene.database(lease)
         await lease.outbid(5)
         assert lease.term == 10, "no reason"
         await lease.outbid(500)

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import grpc
@@ -31,12 +33,21 @@ def make_lease(leader: str) -> LeaderLease:
     return lease
 
 
+@asynccontextmanager
+async def started(standby: Standby) -> AsyncGenerator[str]:
+    address = await standby.start()
+    try:
+        yield address
+    finally:
+        await standby.stop()
+
+
 def request(**options: object) -> JoinRequest:
     return JoinRequest(
         job="train",
         worker_id=0,
         num_workers=1,
-        local=Endpoint(address="10.0.0.1", mac="02:00:00:00:00:01"),
+        local=Endpoint(address="10.0.0.1", mac="02:00:00:00:00:01", udp_port=5000),
         peers=("10.0.0.1", 4000),
         options=SessionOptions(ingress_port=1, **options),  # pyright: ignore[reportArgumentType]
     )
@@ -44,9 +55,13 @@ def request(**options: object) -> JoinRequest:
 
 def test_callers_of_a_standby_get_to_the_leader(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     async def scenario() -> None:
-        async with fake_switch() as fake, serving(make_config(tmp_path, fake)) as leader:
+        async with (
+            fake_switch() as fake,
+            serving(make_config(tmp_path, fake)) as leader,
+            AsyncExitStack() as stack,
+        ):
             standby = Standby(make_config(tmp_path, fake), make_lease(leader.address))
-            address = await standby.start()
+            address = await stack.enter_async_context(started(standby))
             worker = await FakeWorker(address, 0, 1).knock()
             code, details = await worker.refusal()
             assert code is grpc.StatusCode.UNAVAILABLE
@@ -63,7 +78,6 @@ def test_callers_of_a_standby_get_to_the_leader(tmp_path: Path, capsys: pytest.C
             assert (shown.role, shown.leader) == ("standby", leader.address)
             shown = await asyncio.to_thread(OperatorClient(leader.address).show_controller)
             assert (shown.role, shown.term, list(shown.controllers)) == ("leader", 10, [])
-            await standby.stop()
 
     run(scenario())
 
@@ -72,10 +86,9 @@ def test_without_a_leader_callers_are_told(tmp_path: Path):
     async def scenario() -> None:
         async with fake_switch() as fake:
             standby = Standby(make_config(tmp_path, fake), make_lease(""))
-            address = await standby.start()
-            with pytest.raises(ControllerUnreachableError, match="standby; none leads"):
-                await asyncio.to_thread(OperatorClient(address).list_jobs)
-            await standby.stop()
+            async with started(standby) as address:
+                with pytest.raises(ControllerUnreachableError, match="standby; none leads"):
+                    await asyncio.to_thread(OperatorClient(address).list_jobs)
 
     run(scenario())
 
