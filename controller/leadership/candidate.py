@@ -46,33 +46,29 @@ class Candidate:
         self._probes = [SwitchProbe(switch) for switch in config.switches]
         self._reached = 0
         self._has_looked = asyncio.Event()
+        self._has_tended = asyncio.Event()
 
     async def run(self) -> None:
         """Serve until cancelled; raise what makes that impossible at the start."""
         log_options(self._config)
         ApiListener(self._config).log_openness()
-        lease = self._lease
         address = await self._standby.start()
+        self._config = dataclasses.replace(self._config, listen=address)
+        self._lease.address = self._config.advertise or address
+        parts = (self._look(), self._tend(), self._alternate())
+        tasks = [asyncio.create_task(part) for part in parts]
         try:
-            self._config = dataclasses.replace(self._config, listen=address)
-            lease.address = self._config.advertise or address
-            looking = asyncio.create_task(self._look())
-            try:
-                await self._has_looked.wait()
-                await lease.tend(self._reached)
-                tending = asyncio.create_task(self._tend())
-                try:
-                    await self._alternate()
-                finally:
-                    await _cancelled(tending)
-                    await self._resign()
-            finally:
-                await _cancelled(looking)
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()  # none ends but by an error
         finally:
+            await _cancelled(*tasks)
+            await self._resign()
             await self._standby.stop()
 
     async def _alternate(self) -> None:
         """Lead and stand by in turn."""
+        await self._has_tended.wait()
         while True:
             if self._lease.is_leader:
                 try:
@@ -80,10 +76,10 @@ class Candidate:
                 except (DatabaseError, SwitchUnreachableError) as exc:
                     _LOGGER.error("this controller cannot lead: %s", exc)
                     await self._resign()
-                self._lease.step_down()
                 await self._standby.start()
-            self._on_standby(self._config.listen)
             self._taken.clear()
+            self._lease.stand_by()
+            self._on_standby(self._config.listen)
             await self._taken.wait()
 
     async def _lead(self) -> None:
@@ -95,11 +91,9 @@ class Candidate:
         try:
             await asyncio.wait((serving, leading), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await _cancelled(leading)
-            if not serving.done():
-                await _cancelled(serving)
+            await _cancelled(leading, serving)
         if not serving.cancelled():
-            serving.result()
+            serving.result()  # an error
         _LOGGER.warning(
             "this controller does not lead any more: its lease in %s was not renewed or was given "
             "back; running jobs go on on their switches", self._config.database,
@@ -122,7 +116,13 @@ class Candidate:
             await asyncio.sleep(left_s)
 
     async def _tend(self) -> None:
-        """Renew the lease, or take it once it is free, again and again."""
+        """Renew the lease, or take it once it is free, again and again.
+
+        Raises DatabaseError when the database cannot be used at the start.
+        """
+        await self._has_looked.wait()
+        await self._lease.tend(self._reached)
+        self._has_tended.set()
         while True:
             await asyncio.sleep(self._config.leader_lease_s / RENEWALS_PER_LEASE)
             try:
@@ -154,6 +154,7 @@ class Candidate:
             await asyncio.gather(*(probe.close() for probe in self._probes))
 
 
-async def _cancelled(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+async def _cancelled(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

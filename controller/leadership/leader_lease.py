@@ -62,6 +62,7 @@ class LeaderLease(Leader):
         self._connection: PostgresConnection | None = None
         self._turn = asyncio.Lock()  # one thread at a time has the connection
         self._until_s = float("-inf")
+        self._may_take = True
         self._outdone_since_s: float | None = None
         self._candidates: tuple[KnownController, ...] = ()
         self._database: PostgresDatabase | None = None
@@ -113,9 +114,13 @@ class LeaderLease(Leader):
         if self._connection is not None:
             self._connection.close()
 
-    def step_down(self) -> None:
-        """Stop to lead, and leave the lease to end."""
+    def stand_by(self) -> None:
+        """Let `tend` take the lease once it is free.
+
+        Whoever has led must have put away all that he knew before: others may have led meanwhile.
+        """
         self._until_s = float("-inf")
+        self._may_take = True
 
     def _tend(self, reached: int) -> None:
         started_s = _now_s()
@@ -163,8 +168,7 @@ class LeaderLease(Leader):
         """Take, renew, give back or leave the lease; return whether it is ours."""
         holder, self.leader_address, term, is_current = row
         is_ours = holder == self._holder and term == self.term and is_current
-        if is_ours and not self.is_leader:
-            is_ours = False  # we have stepped down: a lease that ended for us is not renewed
+        is_ours = is_ours and self.is_leader  # what has ended for us is not renewed
         if self._is_outdone(reached, is_ours=is_ours):
             if is_ours:
                 self._until_s = float("-inf")
@@ -176,8 +180,9 @@ class LeaderLease(Leader):
         if is_ours:
             self._extend(execute, term)
             return True
-        if is_current and holder != self._holder:
+        if not self._may_take or (is_current and holder != self._holder):
             return False
+        self._may_take = False
         self.term = max(term + 1, self._least_term)
         self.leader_address = self.address
         self._extend(execute, self.term)

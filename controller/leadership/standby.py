@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -29,11 +30,13 @@ class Standby:
         self._server: grpc.aio.Server | None = None
 
     async def start(self) -> str:
-        """Listen, and return the address with the port that was taken."""
-        self._server, address = await ApiListener(self._config).listen(
-            lambda server: server.add_generic_rpc_handlers((_Handlers(self),))
-        )
-        return address
+        """Listen if it does not yet, and return the address with the port that was taken."""
+        if self._server is None:
+            self._server, address = await ApiListener(self._config).listen(
+                lambda server: server.add_generic_rpc_handlers((_Handlers(self),))
+            )
+            self._config = dataclasses.replace(self._config, listen=address)
+        return self._config.listen
 
     async def stop(self) -> None:
         """Make room for the leader's services."""

@@ -6,16 +6,20 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from pathlib import Path
 from typing import Any, final
 
 from ..credentials import Credentials, CredentialsError, Role, role_name
 from ..credentials.grpc_channels import handshake_problem, open_channel
+from ..errors import ControllerUnreachableError
 from .controller_addresses import ControllerAddresses
 from .grpc_seam import load_grpc
 
 _grpc = load_grpc()
 _logger = logging.getLogger(__name__)
+CONNECT_TIMEOUT_S = 5.0
+"""How long controllers may take to accept a connection."""
 CONTROLLER_GONE_S = 6.0
 """A controller whose kernel does not take a heartbeat for so long is away."""
 NEVER_MS = 2**31 - 2
@@ -62,6 +66,32 @@ class ControllerChannel:
             except CredentialsError as error:
                 _logger.warning("the certificate before stays in use: %s", error)
             return self._channel
+
+    def connect(self, timeout_s: float, who: str) -> None:
+        """Wait for a connection to one of the controllers, CONNECT_TIMEOUT_S at most.
+
+        Raises CredentialsError or ControllerUnreachableError, the first of which begins with `who`.
+        """
+        controllers = self._controllers
+        limit_s = min(CONNECT_TIMEOUT_S, timeout_s)
+        attempt_s = min(limit_s, 1.0) if controllers.are_several else limit_s
+        deadline_s = time.monotonic() + limit_s
+        while True:
+            ready = _grpc.channel_ready_future(self.get())
+            try:
+                ready.result(attempt_s)
+            except _grpc.FutureTimeoutError:
+                ready.cancel()
+            else:
+                return
+            if problem := self.problem():
+                raise CredentialsError(f"{who}: controller at {controllers}: {problem}")
+            if time.monotonic() >= deadline_s:
+                raise ControllerUnreachableError(
+                    f"no controller answers at {' or '.join(controllers.all)}; start one with"
+                    " 'switchfold controller run', or check the address"
+                )
+            controllers.turn()
 
     def problem(self) -> str:
         """Return why certificates keep the channel from connecting, "" if they do not."""

@@ -18,7 +18,6 @@ from ..errors import (
     BarrierTimeoutError,
     ConfigurationError,
     ControllerUnreachableError,
-    CredentialsError,
     HostlibError,
     JobEndedError,
     JobRefusedError,
@@ -39,8 +38,6 @@ from .view import JobView
 from .view_message import decode_view
 
 JOIN_METHOD = "/switchfold.session.v1.SwitchfoldSession/Join"
-CONNECT_TIMEOUT_S = 5.0
-"""How long the controller may take to accept the connection."""
 FIRST_RESUME_S = 0.05
 """Pause before the first attempt to resume a broken stream; the controller does not wait long."""
 RESUME_INTERVAL_S = 0.5
@@ -108,7 +105,7 @@ class GrpcControllerLink:
         # A refusal says more than a timeout: the last attempt ends before that.
         self._taken_deadline_s = time.monotonic() + min(taken_wait_s, timeout_s - 2.0)
         self._join_deadline_s = deadline_s
-        self._connect(timeout_s)
+        self._channel.connect(timeout_s, f"job {self._request.job!r}")
         self._thread.start()
         with self._lock:
             is_decided = self._lock.wait_for(
@@ -124,30 +121,6 @@ class GrpcControllerLink:
                 f" {timeout_s} s; see whether all {self._request.num_workers} workers run"
             )
         return view
-
-    def _connect(self, timeout_s: float) -> None:
-        """Wait for a connection to one of the controllers."""
-        controllers = self._controllers
-        limit_s = min(CONNECT_TIMEOUT_S, timeout_s)
-        attempt_s = min(limit_s, 1.0) if controllers.are_several else limit_s
-        deadline_s = time.monotonic() + limit_s
-        while True:
-            ready = _grpc.channel_ready_future(self._channel.get())
-            try:
-                ready.result(attempt_s)
-                return
-            except _grpc.FutureTimeoutError:
-                ready.cancel()
-            if problem := self._channel.problem():
-                raise CredentialsError(
-                    f"job {self._request.job!r}: controller at {controllers}: {problem}"
-                ) from None
-            if time.monotonic() >= deadline_s:
-                raise ControllerUnreachableError(
-                    f"no controller answers at {' or '.join(controllers.all)}; start one with"
-                    " 'switchfold controller run', or check the address"
-                )
-            controllers.turn()
 
     @property
     def boundary(self) -> int:

@@ -137,6 +137,9 @@ def test_holder_stops_before_its_lease_ends(scene: Scene, monkeypatch: pytest.Mo
         with pytest.raises(NotLeaderError, match="lease has ended"):
             database.create_job(JobRequest(name="too late", num_workers=1))
         await lease.tend(1)
+        assert not lease.is_leader, "while it has not put its state away"
+        lease.stand_by()
+        await lease.tend(1)
         assert (lease.is_leader, lease.term) == (True, 11), "not renewed, but taken again"
 
     asyncio.run(play())
