@@ -71,7 +71,7 @@ lock: $(TOOLS)/.installed ## Renew requirements-dev.txt from pyproject.toml; UPG
 	echo '$(TORCH)' >build/torch.txt
 	UV_CUSTOM_COMPILE_COMMAND='make lock' $(TOOLS)/uv pip compile --quiet --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package torch --constraint build/torch.txt \
-	  $(UPGRADE) --extra controller --extra dev --extra docs --extra latency --extra torch \
+	  $(UPGRADE) --extra controller --extra dev --extra docs --extra latency --extra postgres --extra torch \
 	  --output-file $(LOCK) pyproject.toml
 	@$(MAKE) --no-print-directory licences
 

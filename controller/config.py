@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ..hostlib.slots import wire
+from .database.postgres_url import PostgresUrl, is_postgres
 from .errors import ConfigError
 
 DEFAULT_LISTEN: Final = "127.0.0.1:50551"
@@ -150,8 +151,14 @@ class ControllerConfig:
     on Ethernet (check sequence, preamble, gap)."""
     listen: str = DEFAULT_LISTEN
     """Session and operator API, "host:port" (port 0 takes a free one) or "unix:/path"."""
-    database: Path = Path("switchfold.sqlite3")
-    """SQLite file with the desired state; made if absent."""
+    advertise: str = ""
+    """Where workers and operators reach this controller, when they learn it from another one; ""
+    stands for `listen`."""
+    database: Path | PostgresUrl = Path("switchfold.sqlite3")
+    """SQLite file with the desired state, made if absent; or a PostgreSQL database, which several
+    controllers may share: one leads."""
+    leader_lease_s: float = 5.0
+    """A leader that cannot renew its lease in the PostgreSQL database for so long is replaced."""
     variant: str = "narrow"
     """Program variant: narrow (32 values per packet) or wide (352)."""
     program_dir: Path | None = None
@@ -192,7 +199,7 @@ class ControllerConfig:
     no_route_s: float = 8.0
     """A running job whose data has no route for so long ends."""
     election_id: int = 10
-    """P4Runtime election id; the highest is primary."""
+    """Least term, and with it P4Runtime election id; each start takes a higher one."""
 
     def __post_init__(self) -> None:
         if not self.switches:
@@ -204,6 +211,8 @@ class ControllerConfig:
         if not 0 <= self.frame_overhead_bytes <= 100:
             raise ConfigError("frame_overhead_bytes must lie in 0..100")
         check_endpoint("listen", self.listen)
+        if self.advertise:
+            check_endpoint("advertise", self.advertise)
         if self.variant not in VARIANTS:
             raise ConfigError(f"variant {self.variant!r} is not one of {', '.join(VARIANTS)}")
         if self.max_waiting_jobs < 1:
@@ -312,6 +321,11 @@ def parse_host(text: str) -> tuple[str, HostConfig]:
     return switch, HostConfig(name=name, port=int(parts[0]), address=parts[1], mac=parts[2].lower())
 
 
+def database_at(text: str) -> Path | PostgresUrl:
+    """Return the file or the PostgreSQL database that an option names."""
+    return PostgresUrl(text) if is_postgres(text) else Path(text)
+
+
 def load_config(path: Path | None, **overrides: Any) -> ControllerConfig:
     """Read a TOML file (or none) and lay keyword options that are not None over it."""
     raw: dict[str, Any] = {}
@@ -331,7 +345,9 @@ def load_config(path: Path | None, **overrides: Any) -> ControllerConfig:
     for name, value in overrides.items():
         if value is not None and name != "switches":
             options[name] = value
-    for name in ("database", "program_dir", "credentials"):
+    if isinstance(options.get("database"), str):
+        options["database"] = database_at(options["database"])
+    for name in ("program_dir", "credentials"):
         if isinstance(options.get(name), str):
             options[name] = Path(options[name])
     if overrides.get("switches"):
@@ -373,6 +389,7 @@ def _checked(kind: type, raw: dict[str, Any], where: str) -> dict[str, Any]:
     """Return `raw` after checking names and types against the dataclass's fields."""
     fields = {field.name: str(field.type) for field in dataclasses.fields(kind)}
     expected = {"str": str, "int": int, "float": (int, float), "bool": bool, "Path": str}
+    expected["Path | PostgresUrl"] = str
     for name, value in raw.items():
         if name not in fields:
             raise ConfigError(f"{where}: unknown option {name!r}")

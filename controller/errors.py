@@ -7,6 +7,8 @@ ControllerError
 │   └── UnknownNameError          NOT_FOUND: no such switch or link
 ├── DatabaseError                 the database cannot be opened or written, is in use or of another
 │                                 schema
+│   ├── NotLeaderError            another controller of the database leads, or may do so
+│   └── UncertainWriteError       the connection broke during a write, which may have happened
 ├── ListenError                   the listen address is taken or not ours
 ├── ControllerStoppingError       the controller is being stopped; join again later
 ├── ControllerUnreachableError    an operator command found no controller
@@ -67,6 +69,16 @@ class DatabaseError(ControllerError):
     """The database cannot be opened or written, is in use, or has another schema."""
 
     status = grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+class NotLeaderError(DatabaseError):
+    """Another controller of the same database leads, or may do so by now."""
+
+    status = grpc.StatusCode.UNAVAILABLE
+
+
+class UncertainWriteError(DatabaseError):
+    """The connection to the database broke during a write, which may have happened or not."""
 
 
 class ListenError(ControllerError):

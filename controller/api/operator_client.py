@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar, cast
 import grpc
 from google.protobuf.message import Message
 
+from ...hostlib.control.controller_addresses import ControllerAddresses, named_leader
 from ...hostlib.credentials import (
     Credentials,
     CredentialsError,
@@ -20,7 +21,13 @@ from ...hostlib.credentials import (
 )
 from ...hostlib.credentials.grpc_channels import handshake_problem, open_channel
 from ...hostlib.credentials.tokens import token_metadata, token_problem
-from ..errors import ConfigError, ControllerUnreachableError, OperatorRefusedError
+from ...hostlib.errors import ConfigurationError
+from ..errors import (
+    ConfigError,
+    ControllerError,
+    ControllerUnreachableError,
+    OperatorRefusedError,
+)
 from .endpoint import connect
 from .operator_api import fabric_pb2 as fabric_pb
 from .operator_api import operator_pb2 as pb
@@ -63,15 +70,35 @@ class OperatorClient:
         *,
         insecure: bool = False,
     ) -> None:
-        self.address = address
+        """`address` may name several controllers of one database, separated by commas."""
+        try:
+            self._controllers = ControllerAddresses(address)
+        except ConfigurationError as exc:
+            raise ConfigError(str(exc)) from exc
+        first = self._controllers.current
         self._own = credentials or named_credentials()
-        folder = credentials or operator_credentials(address)
+        folder = credentials or operator_credentials(first)
         self._credentials = None if folder is None else Credentials(folder)
         self._insecure = insecure
-        self._may_call = False
-        self._token = token or operator_token(address)
+        self._may_call: set[str] = set()  # addresses
+        self._token = token or operator_token(first)
         if problem := token_problem(self._token):
             raise ConfigError(f"the token for {address} {problem}")
+
+    @property
+    def address(self) -> str:
+        """Address of the controller that has answered, or that is called first."""
+        return self._controllers.current
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """All addresses that were named."""
+        return self._controllers.all
+
+    def at(self, address: str) -> OperatorClient:
+        """Return a client of another controller, with the same token and certificate."""
+        folder = None if self._credentials is None else self._credentials.folder
+        return OperatorClient(address, self._token, folder, insecure=self._insecure)
 
     def folder_for_switch(self, address: str, given: Path | None) -> Path | None:
         """Return the folder of certificates for calls of the switch at `address`, None without.
@@ -97,7 +124,7 @@ class OperatorClient:
             raise ConfigError(str(exc)) from exc
 
     def show_controller(self) -> pb.Controller:
-        """Return the state of the controller itself."""
+        """Return the state of the controller itself, be it the leader or a standby."""
         return self._call(
             _Service.OPERATOR, "ShowController", pb.ShowControllerRequest(), pb.Controller
         )
@@ -152,7 +179,7 @@ class OperatorClient:
 
     def _check_choice(self) -> None:
         """Raise before the first call without credentials; where nobody listens, say that."""
-        if self._may_call:
+        if self.address in self._may_call:
             return
         who = f"calls of the controller at {self.address}"
         try:
@@ -163,11 +190,11 @@ class OperatorClient:
             except OSError:
                 raise self._unreachable() from exc
             raise
-        self._may_call = True
+        self._may_call.add(self.address)
 
     def _unreachable(self) -> ControllerUnreachableError:
         return ControllerUnreachableError(
-            f"no controller answers at {self.address}; start one with 'switchfold "
+            f"no controller answers at {' or '.join(self.addresses)}; start one with 'switchfold "
             "controller run' or give --controller ADDRESS; `switchfold testbed "
             "status` shows the addresses of testbeds' controllers"
         )
@@ -177,7 +204,7 @@ class OperatorClient:
         try:
             return open_channel(
                 grpc,
-                self.address,
+                self._controllers.current,
                 credentials=self._credentials,
                 server=role_name(Role.CONTROLLER),
                 options=options,
@@ -188,28 +215,50 @@ class OperatorClient:
     def _call(
         self, service: _Service, method: str, request: Message, response_type: type[_R]
     ) -> _R:
+        """Ask the controllers in turn, and the leader that a standby names."""
+        calls_left = len(self._controllers.all) + 1
+        while True:
+            calls_left -= 1
+            try:
+                response = self._call_one(service, method, request, response_type)
+            except grpc.RpcError as exc:
+                error = cast("grpc.Call", exc)
+                leader = named_leader(error)
+                if calls_left and error.code() in _NO_CONTROLLER and self._is_next(leader):
+                    continue
+                raise self._refusal(error) from exc
+            escape_message(response)
+            return response
+
+    def _is_next(self, leader: str | None) -> bool:
+        """Choose another controller to ask; return whether there is one."""
+        before = self._controllers.current
+        self._controllers.follow(leader or "")
+        return self._controllers.current != before
+
+    def _call_one(
+        self, service: _Service, method: str, request: Message, response_type: type[_R]
+    ) -> _R:
         options = [
             ("grpc.enable_http_proxy", 0),
             ("grpc.max_receive_message_length", _MAX_ANSWER_BYTES),
         ]
-        channel = self._open(options)
-        with channel:
+        with self._open(options) as channel:
             call = channel.unary_unary(
                 f"/{service.value}/{method}",
                 request_serializer=type(request).SerializeToString,
                 response_deserializer=response_type.FromString,
             )
-            try:
-                response = call(request, timeout=_TIMEOUT_S, metadata=token_metadata(self._token))
-            except grpc.RpcError as exc:
-                error = cast("grpc.Call", exc)
-                if error.code() in _NO_CONTROLLER:
-                    server = role_name(Role.CONTROLLER)
-                    problem = handshake_problem(self.address, self._credentials, server)
-                    if problem:
-                        raise ConfigError(f"controller at {self.address}: {problem}") from exc
-                    raise self._unreachable() from exc
-                text = escaped(error.details() or str(error.code()))
-                raise OperatorRefusedError(text) from exc
-        escape_message(response)
-        return response
+            return call(request, timeout=_TIMEOUT_S, metadata=token_metadata(self._token))
+
+    def _refusal(self, error: grpc.Call) -> ControllerError:
+        """Return our error for the status of a call."""
+        if error.code() in _NO_CONTROLLER:
+            server = role_name(Role.CONTROLLER)
+            if problem := handshake_problem(self.address, self._credentials, server):
+                return ConfigError(f"controller at {self.address}: {problem}")
+            if named_leader(error) is not None:
+                text = escaped(error.details() or "")
+                return ControllerUnreachableError(f"controller at {self.address}: {text}")
+            return self._unreachable()
+        return OperatorRefusedError(escaped(error.details() or str(error.code())))

@@ -14,6 +14,7 @@ from ..database.database import Database
 from ..errors import SwitchError, UnknownJobError, UnknownNameError
 from ..jobs.job import Job, JobState
 from ..jobs.membership import Membership
+from ..leadership.leader import Leader
 from ..switches.port_losses import read_port_losses
 from ..switches.program import describe
 from ..switches.switch_session import SwitchSession
@@ -38,12 +39,15 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         membership: Membership,
         links: Mapping[str, SwitchSession],
         views: Views,
+        leader: Leader,
+        *,
         cables: Iterable[LinkConfig] = (),
     ) -> None:
         self._database = database
         self._membership = membership
         self._links = links
         self._views = views
+        self._leader = leader
         self._neighbours: dict[tuple[str, int], str] = {}
         for cable in cables:
             one, other = cable.ends
@@ -57,9 +61,12 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         """Return the state of the controller itself, after an attempt to write its database."""
         self._database.check()
         return pb.Controller(
-            database=str(self._database.path.absolute()),
+            database=self._database.name,
             database_error=self._database.failure,
             is_behind=self._database.is_behind,
+            role="leader",
+            term=self._leader.term,
+            controllers=self._leader.controllers,
         )
 
     async def ListJobs(  # noqa: N802

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import gc
 import logging
@@ -20,11 +21,16 @@ from ..config import (
     VARIANTS,
     ControllerConfig,
     SwitchConfig,
+    database_at,
     load_config,
     parse_host,
     parse_switch,
 )
+from ..database.maintenance import copy_database, migrate_database
+from ..database.postgres_url import PostgresUrl
+from ..database.schema import SCHEMA_VERSION
 from ..errors import ConfigError
+from ..leadership.candidate import Candidate
 from ..server import ControllerServer
 
 _LOGGER = logging.getLogger(__name__)
@@ -52,7 +58,18 @@ def controller() -> None:
     help="Host at a switch port; repeat for several.",
 )
 @click.option("--listen", metavar="HOST:PORT", help="Address of the session and operator APIs.")
-@click.option("--database", type=click.Path(path_type=Path), help="SQLite file.")
+@click.option(
+    "--advertise",
+    metavar="HOST:PORT",
+    help="Address of this controller for workers that learn it from another one.  [default: that"
+    " of --listen]",
+)
+@click.option(
+    "--database",
+    metavar="FILE|URL",
+    help="SQLite file; or postgresql://USER@HOST:PORT/NAME, which several controllers may share: "
+    "one leads, the others stand by.",
+)
 @click.option(
     "--variant", type=click.Choice(VARIANTS), help="Lanes per packet: 32 (narrow) or 352 (wide)."
 )
@@ -126,7 +143,17 @@ def controller() -> None:
     type=float,
     help="Seconds until a job ends whose data has no route, such as behind a dead switch.",
 )
-@click.option("--election-id", type=int, help="P4Runtime election id; the highest is primary.")
+@click.option(
+    "--leader-lease",
+    "leader_lease_s",
+    type=float,
+    help="Seconds after which a standby replaces a leader that the database does not hear.",
+)
+@click.option(
+    "--election-id",
+    type=int,
+    help="Least P4Runtime election id; each start takes a higher one, and the highest is primary.",
+)
 @click.option("--ready-fd", type=int, help="Descriptor that gets 'ready' once workers can join.")
 @click.option("-v", "--verbose", is_flag=True, help="Log P4Runtime events too.")
 def run(
@@ -154,6 +181,54 @@ def run(
     _LOGGER.info("up to %d files may be open, one for each worker", raise_limit())
     config = load_config(path, switches=tuple(parse_switch(text) for text in switches), **options)
     asyncio.run(_run(_with_hosts(config, hosts), ready_fd))
+
+
+@controller.command()
+@click.option(
+    "--database", "where", required=True, metavar="FILE|URL", help="SQLite file or PostgreSQL URL."
+)
+@click.option(
+    "--to",
+    "target",
+    type=int,
+    default=SCHEMA_VERSION,
+    show_default=True,
+    help="Schema version to make; a lower one is for an earlier release.",
+)
+def migrate(where: str, target: int) -> None:
+    """Migrate a database that no controller uses to another schema version, up or down.
+
+    A controller migrates an older database by itself at its start. A downgrade below version 4
+    forgets secrets of jobs, and is refused while jobs are live.
+
+    \b
+    Example:
+      switchfold controller migrate --database switchfold.sqlite3 --to 4
+
+    \b
+    Exit codes: 0 migrated, 1 error and nothing has changed.
+    """
+    before = migrate_database(database_at(where), target)
+    click.echo(f"schema version {before} -> {target}")
+
+
+@controller.command("copy-database")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+def copy(source: str, target: str) -> None:
+    """Copy the state FROM one database TO an empty one, while no controller uses either.
+
+    Both are a SQLite file or a PostgreSQL URL. Running jobs go on at a controller of the new one.
+
+    \b
+    Example:
+      switchfold controller copy-database switchfold.sqlite3 postgresql://db.example/switchfold
+
+    \b
+    Exit codes: 0 copied, 1 error.
+    """
+    num_jobs = copy_database(database_at(source), database_at(target))
+    click.echo(f"{num_jobs} jobs copied")
 
 
 def _with_hosts(config: ControllerConfig, texts: tuple[str, ...]) -> ControllerConfig:
@@ -187,16 +262,38 @@ async def _run(config: ControllerConfig, ready_fd: int | None) -> None:
 async def _serve(
     config: ControllerConfig, ready_fd: int | None, is_started: asyncio.Event, stop: asyncio.Event
 ) -> None:
-    server = ControllerServer(config)
-    async with server.serve():
+    def announce(text: str) -> None:
+        click.echo(text)
+        if not is_started.is_set() and ready_fd is not None:
+            os.write(ready_fd, b"ready\n")
+            os.close(ready_fd)
+        is_started.set()
+
+    def announce_leader(server: ControllerServer) -> None:
         # What is there now stays: full collections, which take 70 ms with it, need not look at it.
         gc.collect()
         gc.freeze()
-        is_started.set()
-        click.echo(f"ready: workers and operators may connect to {server.address}")
-        if ready_fd is not None:
-            os.write(ready_fd, b"ready\n")
-            os.close(ready_fd)
+        announce(f"ready: workers and operators may connect to {server.address}")
+
+    def announce_standby(address: str) -> None:
+        gc.unfreeze()  # what a leader has left may go
+        announce(f"standby: another controller leads; this one answers at {address}")
+
+    if isinstance(config.database, PostgresUrl):
+        candidate = Candidate(
+            config, config.database, on_standby=announce_standby, on_leader=announce_leader
+        )
+        serving = asyncio.create_task(candidate.run())
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        serving.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await serving
+        return
+    server = ControllerServer(config)
+    async with server.serve():
+        announce_leader(server)
         await stop.wait()
 
 

@@ -18,6 +18,7 @@ from .doctor import Check, Status
 from .doctor.machine import check_machine
 from .doctor.system import (
     check_controller,
+    check_controllers,
     check_database,
     check_jobs,
     check_switch,
@@ -83,6 +84,7 @@ def _check_system(
     checks = [*check_testbeds(client.address), verdict]
     if verdict.status is Status.OK:
         checks.append(check_database(client))
+        checks += check_controllers(client)
     for config in switches:
         if config.name not in {switch.name for switch in known}:
             checks += check_switch(client, replace(config, credentials=credentials))

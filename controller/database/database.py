@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Desired state in SQLite: switches, jobs, their views with members and slots, counters.
-
-The file is opened with an exclusive lock, so that two controllers cannot share one by mistake.
-"""
+"""Desired state: switches, jobs, their views with members and slots, counters."""
 
 from __future__ import annotations
 
@@ -33,6 +30,8 @@ from ..jobs.job import (
 )
 from ..jobs.job_request import NO_TOKEN, JobRequest, JobToken
 from ..tables.outcome import Count
+from .durable import Durable
+from .sqlite_file import SqliteFile
 from .store import Statements, Store
 from .view_record import dump_view, load_view
 
@@ -46,45 +45,64 @@ KEPT_VIEWS: Final = 8
 """Number of removed views that are kept for each job; older ones are forgotten."""
 KEPT_BARRIERS: Final = 1024
 """Number of released barriers that are kept for each job; the least recent are forgotten."""
+_NO_LIMIT: Final = 1 << 60
+"""SQLite wants a limit before OFFSET."""
+_STORE_DIGEST: Final = (
+    "INSERT INTO resume_digests VALUES (?, ?, ?) "
+    "ON CONFLICT (job_number, worker_id) DO UPDATE SET digest = excluded.digest"
+)
 
 
 class Database:
     """The controller's persistent state.
 
-    Promises (numbers, jobs, views, secrets, tokens) are in the file when their methods return;
+    Promises (numbers, jobs, views, secrets, tokens) are on the disk when their methods return;
     otherwise DatabaseError is raised, and nothing has changed. Records of what has happened (ends,
-    losses, counters, barriers) are never refused: while the file cannot be written, they stay in
-    memory.
+    losses, counters, barriers) are never refused: while the database cannot be written, they stay
+    in memory.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Open or make the database file; DatabaseError when it cannot be used."""
-        self._store = Store(path)
+    def __init__(self, where: Path | Durable) -> None:
+        """Open or make a SQLite file, or take another database; DatabaseError if that fails."""
+        self._store = Store(where if isinstance(where, Durable) else SqliteFile(where))
         self._live = {view.generation: view for view in self._load_live()}
         """Views that hold slots; every switch session reads them often."""
 
     def close(self) -> None:
-        """Release the lock and the file."""
+        """Release the lock and the file, or the connection."""
         self._store.close()
 
     @property
-    def path(self) -> Path:
-        """The path of the file."""
-        return self._store.path
+    def name(self) -> str:
+        """The path of the file, or the address of the database without secrets."""
+        return self._store.name
 
     @property
     def failure(self) -> str:
-        """Why the file could not be written the last time; "" if it could."""
+        """Why the database could not be written the last time; "" if it could."""
         return self._store.failure
 
     @property
     def is_behind(self) -> bool:
-        """Whether something that has happened is not in the file yet."""
+        """Whether something that has happened is not in the database yet."""
         return self._store.is_behind
 
     def check(self) -> None:
-        """Test whether the file can be written, and write its missing records."""
+        """Test whether the database can be written, and write its missing records."""
         self._store.check()
+
+    @property
+    def term(self) -> int:
+        """The term of the leader that has, or had, this database; 0 before the first."""
+        rows = self._store.select("SELECT value FROM meta WHERE key = 'term'")
+        return int(rows[0]["value"])
+
+    def raise_term(self, least: int) -> int:
+        """Begin a term above every earlier one, at least `least`, and return it."""
+        with self._store.change() as connection:
+            term = max(_meta(connection, "term") + 1, least)
+            _set_meta(connection, "term", term)
+        return term
 
     def allocate_generation(self) -> Generation:
         """Return a generation above every earlier one, also of a lost database."""
@@ -126,7 +144,7 @@ class Database:
         """Store that a switch or link is out of use, or in use again."""
         with self._store.change() as connection:
             if is_down:
-                connection.execute("INSERT OR REPLACE INTO down VALUES (?)", (name,))
+                connection.execute("INSERT INTO down VALUES (?) ON CONFLICT DO NOTHING", (name,))
             else:
                 connection.execute("DELETE FROM down WHERE name = ?", (name,))
 
@@ -151,7 +169,7 @@ class Database:
         """Store that the job runs, and the digests of its workers' secrets."""
         with self._store.change() as connection:
             connection.executemany(
-                "INSERT OR REPLACE INTO resume_digests VALUES (?, ?, ?)",
+                _STORE_DIGEST,
                 [(job_number, worker_id, digest) for worker_id, digest in (digests or {}).items()],
             )
             connection.execute(
@@ -164,10 +182,7 @@ class Database:
     ) -> None:
         """Store the digest of the secret of a worker that joins a running job."""
         with self._store.change() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO resume_digests VALUES (?, ?, ?)",
-                (job_number, worker_id, digest),
-            )
+            connection.execute(_STORE_DIGEST, (job_number, worker_id, digest))
 
     def resume_digests(self, job_number: JobNumber) -> dict[WorkerId, bytes]:
         """Return the digests of the workers' secrets."""
@@ -232,8 +247,8 @@ class Database:
             )
             connection.execute(
                 "DELETE FROM layouts WHERE generation IN (SELECT generation FROM layouts "
-                "WHERE job_number = ? AND state = ? ORDER BY generation DESC LIMIT -1 OFFSET ?)",
-                (view.job_number, ViewState.REMOVED, KEPT_VIEWS),
+                "WHERE job_number = ? AND state = ? ORDER BY generation DESC LIMIT ? OFFSET ?)",
+                (view.job_number, ViewState.REMOVED, _NO_LIMIT, KEPT_VIEWS),
             )
         if view.state is ViewState.REMOVED:
             self._live.pop(view.generation, None)
@@ -280,8 +295,10 @@ class Database:
         """Add what a switch counted for a tree that is being removed."""
         with self._store.change(is_record=True) as connection:
             connection.executemany(
-                "INSERT INTO counts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-                "packets = packets + excluded.packets, bytes = bytes + excluded.bytes",
+                "INSERT INTO counts VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT (job_number, switch, outcome) DO UPDATE SET "
+                "packets = counts.packets + excluded.packets, "
+                "bytes = counts.bytes + excluded.bytes",
                 [
                     (job_number, switch, outcome, count.packets, count.num_bytes)
                     for outcome, count in counts.items()
@@ -302,14 +319,16 @@ class Database:
         """Store that every worker has reached this use of the barrier."""
         with self._store.change(is_record=True) as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO released_barriers VALUES (?, ?, ?, "
-                "(SELECT COALESCE(MAX(position), 0) + 1 FROM released_barriers))",
+                "INSERT INTO released_barriers VALUES (?, ?, ?, "
+                "(SELECT COALESCE(MAX(position), 0) + 1 FROM released_barriers)) "
+                "ON CONFLICT (job_number, name) DO UPDATE SET "
+                "use = excluded.use, position = excluded.position",
                 (job_number, name, use),
             )
             connection.execute(
                 "DELETE FROM released_barriers WHERE job_number = ? AND name IN (SELECT name FROM "
-                "released_barriers WHERE job_number = ? ORDER BY position DESC LIMIT -1 OFFSET ?)",
-                (job_number, job_number, KEPT_BARRIERS),
+                "released_barriers WHERE job_number = ? ORDER BY position DESC LIMIT ? OFFSET ?)",
+                (job_number, job_number, _NO_LIMIT, KEPT_BARRIERS),
             )
 
     def released_barriers(self, job_number: JobNumber) -> dict[str, int]:
@@ -324,7 +343,7 @@ class Database:
         """Return one job; DatabaseError when there is none."""
         rows = self._jobs("WHERE job_number = ?", (job_number,))
         if not rows:
-            raise DatabaseError(f"no job with number {job_number} in {self._store.path}")
+            raise DatabaseError(f"no job with number {job_number} in {self._store.name}")
         return rows[0]
 
     def jobs(self, *, is_live_only: bool = False) -> list[Job]:
@@ -384,8 +403,8 @@ def _set_meta(connection: Statements, key: str, value: int) -> None:
 def _forget_old_jobs(connection: Statements) -> None:
     old = connection.execute(
         "SELECT job_number FROM jobs WHERE state = 'ended' ORDER BY job_number DESC "
-        "LIMIT -1 OFFSET ?",
-        (KEPT_JOBS,),
+        "LIMIT ? OFFSET ?",
+        (_NO_LIMIT, KEPT_JOBS),
     ).fetchall()
     for table in ("counts", "layouts", "released_barriers", "resume_digests", "job_tokens", "jobs"):
         connection.executemany(

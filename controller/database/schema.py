@@ -1,13 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the database, and the migration of databases of earlier releases."""
+"""Tables of the database, and the migrations between versions, both ways.
+
+The statements are SQLite's; `postgres.py` translates the names of types.
+"""
 
 from __future__ import annotations
 
-import sqlite3
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-SCHEMA_VERSION: Final = 4
+from ..errors import DatabaseError
+
+SCHEMA_VERSION: Final = 5
 _TABLES: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE switches (
@@ -63,32 +68,71 @@ DROP TABLE old_jobs;
 """
 
 
-def prepare(connection: sqlite3.Connection) -> int:
-    """Make or migrate the tables within a transaction; return the version found before, 0: none.
+_ADDED_BY_5: Final = """
+INSERT INTO meta VALUES ('term', 0);
+"""
+"""The term of the last leader: P4Runtime's election id."""
+_STEPS_UP: Final = {2: _ADDED_BY_3, 3: _ADDED_BY_4, 4: _ADDED_BY_5}
+"""Statements that make the next version of a version."""
+_STEPS_DOWN: Final = {
+    5: "DELETE FROM meta WHERE key = 'term'",
+    4: "DROP TABLE job_tokens",
+    3: "DROP TABLE resume_digests",
+}
+"""Statements that make the version before of a version."""
+OLDEST_TARGET: Final = 2
+"""Schema 1 belongs to another program of the switches."""
+TABLES: Final = (
+    "meta", "switches", "jobs", "layouts", "counts", "down", "released_barriers",
+    "resume_digests", "job_tokens",
+)  # fmt: skip
+"""Of the newest version; what others refer to comes first."""
 
-    A database of a version that this release does not know is left unchanged.
+Execute = Callable[[str, Sequence[Any]], list[Any]]
+"""Executes a statement with its parameters (`?`) within a transaction, and returns its rows."""
+
+
+def migrate(execute: Execute, version: int, target: int = SCHEMA_VERSION) -> None:
+    """Make the tables of version `target` out of those of `version`, 0: none, in a transaction.
+
+    Raises DatabaseError where that is not possible; the transaction must then be rolled back.
     """
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version == 0:
-        _execute(connection, _TABLES + _ADDED_BY_3 + _ADDED_BY_4)
-        connection.execute(
-            "INSERT INTO meta VALUES ('generation', 0), ('tree_id', 0), ('job_number', 0)"
+    if not OLDEST_TARGET <= target <= SCHEMA_VERSION:
+        raise DatabaseError(
+            f"no migration to schema version {target}: choose one from {OLDEST_TARGET} to "
+            f"{SCHEMA_VERSION}"
         )
+    if version == 0:
+        _run(execute, _TABLES)
+        _run(
+            execute, "INSERT INTO meta VALUES ('generation', 0), ('tree_id', 0), ('job_number', 0)"
+        )
+        version = 2
     elif version == 1:
-        _execute(connection, _FROM_1)
-        _execute(connection, _TABLES.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
-        _execute(connection, _COPY_FROM_1 + _ADDED_BY_3 + _ADDED_BY_4)
-    elif version == 2:
-        _execute(connection, _ADDED_BY_3 + _ADDED_BY_4)
-    elif version == 3:
-        _execute(connection, _ADDED_BY_4)
-    else:
-        return version
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    return version
+        _run(execute, _FROM_1)
+        _run(execute, _TABLES.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
+        _run(execute, _COPY_FROM_1)
+        version = 2
+    if target < version and target < 4:
+        _refuse_live_jobs(execute, target)
+    for step in range(version, target):
+        _run(execute, _STEPS_UP[step])
+    for step in range(version, target, -1):
+        _run(execute, _STEPS_DOWN[step])
 
 
-def _execute(connection: sqlite3.Connection, script: str) -> None:
+def _refuse_live_jobs(execute: Execute, target: int) -> None:
+    """Refuse to forget the secrets of jobs that go on: anybody could take their workers' places."""
+    live = execute("SELECT name FROM jobs WHERE state != 'ended' ORDER BY job_number", ())
+    if live:
+        raise DatabaseError(
+            f"schema version {target} keeps no secrets of jobs, and {len(live)} jobs are live, the "
+            f"first {live[0][0]!r}; wait for their end, or end them with 'switchfold job stop'"
+        )
+
+
+def _run(execute: Execute, script: str) -> None:
     """Execute statement by statement: executescript would end the transaction."""
     for statement in script.split(";"):
-        connection.execute(statement)
+        if statement.strip():
+            execute(statement, ())

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Final
 
 from ...hostlib.control.session_api import session_pb2 as pb
@@ -48,6 +48,7 @@ class JobManager:
         self._tasks: set[asyncio.Task[None]] = set()
         self._changes: dict[LiveJob, tuple[JobChanges, asyncio.Task[None]]] = {}
         self._rebalance_timer: asyncio.TimerHandle | None = None
+        self._presence: Callable[[], pb.Controllers] | None = None
         self._end_turn = asyncio.Lock()  # whose end is stored next
 
     @property
@@ -253,7 +254,19 @@ class JobManager:
             secret=lease.secret,
         )
         message.join_reply.barriers_released.extend(live.barriers.last_uses())
+        if self._presence is not None:  # a worker that has joined knows where to go
+            lease.send(pb.ControllerMessage(controllers=self._presence()))
         lease.send(message)
+
+    def show_life(self, presence: Callable[[], pb.Controllers]) -> None:
+        """Tell all workers that this controller lives, and where its standbys are.
+
+        From now on, those that join are told, too.
+        """
+        self._presence = presence
+        message = pb.ControllerMessage(controllers=presence())
+        for live in self._live.values():
+            live.send(message)
 
     def join_timed_out(self, live: LiveJob) -> None:
         """End a job whose workers have not all arrived."""

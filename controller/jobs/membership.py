@@ -269,6 +269,10 @@ class Membership:
             self._manager.change_request(live, reason, is_abort=is_broken, is_replan=True)
         return [live.name for live in chosen]
 
+    def show_life(self, presence: Callable[[], pb.Controllers]) -> None:
+        """Tell all workers that this controller lives, and where its standbys are."""
+        self._manager.show_life(presence)
+
     async def stop_job(self, name: str, reason: str) -> Job:
         """End a job for the operator and return it."""
         live = self._manager.live_job(name)

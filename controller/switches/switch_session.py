@@ -9,13 +9,15 @@ import enum
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from finsy import P4ClientError, Switch, SwitchEvent, SwitchOptions
 
 from ...hostlib.slots.wire import Outcome
 from ..config import ControllerConfig, SwitchConfig
 from ..errors import (
+    DatabaseError,
     SwitchError,
     SwitchUnreachableError,
     SwitchUpdateError,
@@ -24,9 +26,11 @@ from ..errors import (
 from ..fabric.fabric import Fabric
 from ..fabric.routes import routes_at
 from ..jobs.job import Placement, TreeId
+from ..leadership.leader import Leader
 from ..tables import outcome
 from ..tables.hot_row import RowPlacement
 from ..tables.outcome import Count, OrdinaryOutcome
+from .arbitration import highest_without_primary
 from .packet_io import answer_arp
 from .program import AggregationProgram, describe
 from .reconcile import Changes, Reconciler, desired_entities
@@ -69,6 +73,18 @@ _REACHED: Final = frozenset(
 _DECIDED: Final = frozenset(LinkState) - {LinkState.CONNECTING, LinkState.LOADING}
 
 
+@dataclass(frozen=True, kw_only=True)
+class DesiredState:
+    """What a switch shall have, asked for whenever it is compared."""
+
+    placements: Callable[[], list[Placement]]
+    """Trees that have a place on it."""
+    fabric: Callable[[], Fabric] | None = None
+    """Switches, hosts and links in use; None: this switch alone."""
+    rows: Callable[[], list[RowPlacement]] = list[RowPlacement]
+    """Hot rows."""
+
+
 class SwitchSession:
     """Keeps one switch connected and equal to the desired state."""
 
@@ -77,10 +93,8 @@ class SwitchSession:
         config: SwitchConfig,
         program: AggregationProgram,
         settings: ControllerConfig,
-        *,
-        placements: Callable[[], list[Placement]],
-        fabric: Callable[[], Fabric] | None = None,
-        rows: Callable[[], list[RowPlacement]] | None = None,
+        leader: Leader,
+        desired: DesiredState,
     ) -> None:
         self.config = config
         self.program = program
@@ -93,10 +107,11 @@ class SwitchSession:
         """Called whenever the switch has become ready."""
         self.on_gone: Callable[[], None] | None = None
         """Called when the switch has been out of reach for `switch_gone_s`."""
-        self._placements = placements
-        self._rows = rows or list[RowPlacement]
+        self._leader = leader
+        self._placements = desired.placements
+        self._rows = desired.rows
         alone = Fabric(switches={config.name: config})
-        self._fabric = fabric or (lambda: alone)
+        self._fabric = desired.fabric or (lambda: alone)
         self._gone_timer: asyncio.TimerHandle | None = None
         self._admitted: frozenset[TreeId] = frozenset()
         """Trees whose entries the switch should still have after a reconnect."""
@@ -254,7 +269,7 @@ class SwitchSession:
             p4blob=None if has_program else self.program.p4blob_path,
             p4force=not has_program,
             device_id=self.config.device_id,
-            initial_election_id=self._settings.election_id,
+            initial_election_id=self._leader.term,
             channel_credentials=switch_credentials(self.config),
         )
         switch = Switch(self.config.name, self.config.address, options)
@@ -278,11 +293,7 @@ class SwitchSession:
         if not switch.is_up:
             raise self._unreachable("connection lost")
         if not switch.is_primary:
-            await self._set_state(LinkState.BACKUP, self._backup_error(switch))
-            primary = switch.ee.event_future(SwitchEvent.BECOME_PRIMARY)
-            await asyncio.wait((down, primary), return_when=asyncio.FIRST_COMPLETED)
-            if down.done():
-                raise self._unreachable("connection lost")
+            await self._be_backup(switch, down)
             return
         self._switch, self._reconciler = switch, Reconciler(switch)
         _, lost = await self._apply()
@@ -305,6 +316,29 @@ class SwitchSession:
             for task in (arp, repair):
                 task.cancel()
             await asyncio.gather(arp, repair, return_exceptions=True)
+
+    async def _be_backup(self, switch: Switch, down: asyncio.Future[Any]) -> None:
+        """Return when we have become primary, or may become it with the term that has begun."""
+        await self._set_state(LinkState.BACKUP, self._backup_error(switch))
+        primary = switch.ee.event_future(SwitchEvent.BECOME_PRIMARY)
+        backup = switch.ee.event_future(SwitchEvent.BECOME_BACKUP)
+        if highest_without_primary(switch) is None:
+            await asyncio.wait((down, primary, backup), return_when=asyncio.FIRST_COMPLETED)
+        highest = highest_without_primary(switch)
+        if primary.done() or highest is None:
+            if down.done():
+                raise self._unreachable("connection lost")
+            return
+        _LOGGER.warning(
+            "switch %s remembers election id %d and has no primary: a higher term begins",
+            self.config.name, highest,
+        )  # fmt: skip
+        try:
+            await self._leader.outbid(highest)
+        except DatabaseError as exc:
+            raise SwitchUpdateError(
+                f"switch {self.config.name} wants an election id above {highest}: {exc}"
+            ) from exc
 
     async def _answer_arp(self) -> None:
         async with self._calls("a packet-out", timeout_s=None) as (switch, _):
@@ -338,6 +372,11 @@ class SwitchSession:
         switch, reconciler = self._switch, self._reconciler
         if switch is None or reconciler is None:
             raise self.error or self._unreachable("connection is being set up")
+        if not self._leader.is_leader:
+            raise SwitchUpdateError(
+                f"switch {self.config.name}: no {what.removeprefix('a ')}, since this controller "
+                "does not lead any more"
+            )
         try:
             async with asyncio.timeout(timeout_s):
                 with closing_is_unreachable(self.config, switch):

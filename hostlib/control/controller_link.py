@@ -18,7 +18,6 @@ from ..errors import (
     BarrierTimeoutError,
     ConfigurationError,
     ControllerUnreachableError,
-    CredentialsError,
     HostlibError,
     JobEndedError,
     JobRefusedError,
@@ -29,6 +28,7 @@ from ..errors import (
     WorkerTakenError,
 )
 from ..slots.wire import WIRE_VERSION
+from .controller_addresses import ControllerAddresses, named_leader
 from .controller_channel import ControllerChannel
 from .controller_seam import ViewListener
 from .grpc_seam import load_grpc
@@ -38,14 +38,14 @@ from .view import JobView
 from .view_message import decode_view
 
 JOIN_METHOD = "/switchfold.session.v1.SwitchfoldSession/Join"
-CONNECT_TIMEOUT_S = 5.0
-"""How long the controller may take to accept the connection."""
 FIRST_RESUME_S = 0.05
 """Pause before the first attempt to resume a broken stream; the controller does not wait long."""
 RESUME_INTERVAL_S = 0.5
 """Longest pause between attempts to reach a controller that is gone."""
 BEAT_S = 2.0
 """Longest pause between heartbeats, which show that a worker runs."""
+SILENT_BEATS = 3
+"""A controller that has not shown for so many beats that it lives is given up."""
 LEAVE_S = 1.0
 """Longest time that leaving takes: until the controller ends the stream."""
 _logger = logging.getLogger(__name__)
@@ -60,9 +60,9 @@ class GrpcControllerLink:
     """
 
     def __init__(self, controller: str, request: JoinRequest) -> None:
-        self._controller = controller
+        self._controllers = ControllerAddresses(controller)
         self._request = request
-        self._channel = ControllerChannel(controller, request.options.credentials)
+        self._channel = ControllerChannel(self._controllers, request.options.credentials)
         self._lock = threading.Condition()
         self._outbox: queue.SimpleQueue[api.WorkerMessage | None] = queue.SimpleQueue()
         self._call: Any = None
@@ -80,6 +80,9 @@ class GrpcControllerLink:
         self._pause_s = FIRST_RESUME_S  # before the next attempt
         self._taken_deadline_s = 0.0
         self._is_waiting_for_lease = False  # said once
+        self._join_deadline_s = 0.0
+        self._heard_s = 0.0  # when the controller has said something
+        self._beat_s = 0.0  # how often it says something; 0: only when there is something to say
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="switchfold-lease", daemon=True)
 
@@ -101,20 +104,8 @@ class GrpcControllerLink:
         deadline_s = time.monotonic() + timeout_s
         # A refusal says more than a timeout: the last attempt ends before that.
         self._taken_deadline_s = time.monotonic() + min(taken_wait_s, timeout_s - 2.0)
-        ready = _grpc.channel_ready_future(self._channel.get())
-        try:
-            ready.result(min(CONNECT_TIMEOUT_S, timeout_s))
-        except _grpc.FutureTimeoutError:
-            ready.cancel()
-            if problem := self._channel.problem():
-                raise CredentialsError(
-                    f"job {self._request.job!r}: controller at {self._controller}: {problem}"
-                ) from None
-            raise ControllerUnreachableError(
-                f"no controller answers at {self._controller}; start one with 'switchfold"
-                " controller run', or check the address; one that has as many connections as its"
-                " open files allow closes others"
-            ) from None
+        self._join_deadline_s = deadline_s
+        self._channel.connect(timeout_s, f"job {self._request.job!r}")
         self._thread.start()
         with self._lock:
             is_decided = self._lock.wait_for(
@@ -126,7 +117,7 @@ class GrpcControllerLink:
         view = self._view
         if not is_decided or view is None:
             raise WorkerArrivalError(
-                f"job {self._request.job!r}: no join reply from {self._controller} within"
+                f"job {self._request.job!r}: no join reply from {self._controllers} within"
                 f" {timeout_s} s; see whether all {self._request.num_workers} workers run"
             )
         return view
@@ -240,7 +231,7 @@ class GrpcControllerLink:
             except _grpc.RpcError as error:
                 if self._is_closing.is_set() or self._ended is not None:
                     return
-                if self._view is None and self._is_taken(error):
+                if self._view is None and (self._is_taken(error) or self._is_elsewhere(error)):
                     self._is_closing.wait(RESUME_INTERVAL_S)
                     continue
                 if self._view is None or not _is_transient(error):
@@ -249,16 +240,17 @@ class GrpcControllerLink:
                 if not self._is_away:
                     _logger.warning(
                         "controller at %s is away, aggregation goes on: %s",
-                        self._controller,
+                        self._controllers,
                         error.details(),
                     )
                 self._is_away = True
+                self._choose(error)
             if self._ended is not None:
                 return
             if self._view is None:
                 # The stream ended without a status and without a join reply.
                 self._end(
-                    JobRefusedError(f"{self._controller} ended the stream without a join reply")
+                    JobRefusedError(f"{self._controllers} ended the stream without a join reply")
                 )
                 return
             # Jitter: all workers of a controller lose it at the same time.
@@ -278,8 +270,29 @@ class GrpcControllerLink:
             _logger.warning("%s; asking again for %.0f s", error.details(), left_s)
         return left_s > 0
 
+    def _is_elsewhere(self, error: Any) -> bool:
+        """Return whether another controller may let this worker join, and choose which."""
+        is_standby = named_leader(error) is not None
+        is_gone = self._controllers.are_several and _is_transient(error)
+        if (not is_standby and not is_gone) or time.monotonic() >= self._join_deadline_s - 1.0:
+            return False
+        _logger.info(
+            "job %r: controller at %s: %s", self._request.job, self._controllers, error.details()
+        )
+        self._choose(error)
+        return True
+
+    def _choose(self, error: Any) -> None:
+        """Choose the controller to call after a broken stream, or a standby's answer."""
+        leader = named_leader(error)
+        if leader is not None:
+            self._controllers.follow(leader)
+        else:
+            self._controllers.turn()
+
     def _read_stream(self) -> None:
         outbox = self._outbox
+        self._heard_s, self._beat_s = time.monotonic(), 0.0
         method = self._channel.get().stream_stream(
             JOIN_METHOD,
             request_serializer=api.WorkerMessage.SerializeToString,
@@ -293,6 +306,7 @@ class GrpcControllerLink:
                 call.cancel()
         try:
             for message in call:
+                self._heard_s = time.monotonic()
                 self._take(message)
         finally:
             outbox.put(None)
@@ -311,7 +325,17 @@ class GrpcControllerLink:
                 message = api.WorkerMessage(heartbeat=api.Heartbeat(sequence=sequence))
             if message is None:
                 return
+            self._note_silence()
             yield message
+
+    def _note_silence(self) -> None:
+        """Break the stream of a controller that should have shown that it lives."""
+        silent_s = time.monotonic() - self._heard_s
+        if self._beat_s and silent_s > SILENT_BEATS * self._beat_s:
+            _logger.warning("controller at %s is silent for %.1f s", self._controllers, silent_s)
+            with self._lock:
+                call = self._call
+            call.cancel()
 
     def _take(self, message: api.ControllerMessage) -> None:
         kind = message.WhichOneof("message")
@@ -322,6 +346,9 @@ class GrpcControllerLink:
                 released = message.barrier_released
                 self._waiting.discard((released.name, released.use))
                 self._lock.notify_all()
+        elif kind == "controllers":
+            self._controllers.learn(message.controllers.addresses)
+            self._beat_s = message.controllers.beat_s
         elif kind in ("view_proposal", "view_commit", "missing"):
             self._take_change(message)
         elif kind == "job_ended":
@@ -364,7 +391,7 @@ class GrpcControllerLink:
         if join_reply.wire_version != WIRE_VERSION:
             self._end(
                 VersionMismatchError(
-                    f"{self._controller} and its switch speak wire version"
+                    f"{self._controllers} and its switch speak wire version"
                     f" {join_reply.wire_version}, this library {WIRE_VERSION}; install the same"
                     " release on both"
                 )
@@ -373,7 +400,7 @@ class GrpcControllerLink:
         self._pause_s = FIRST_RESUME_S
         if self._is_away:
             self._is_away = False
-            _logger.warning("controller at %s is back", self._controller)
+            _logger.warning("controller at %s is back", self._controllers)
         is_first = self._view is None
         view = None
         try:
@@ -402,9 +429,9 @@ class GrpcControllerLink:
     def _refused(self, error: Any) -> HostlibError:
         """Return why there is no stream: before the join reply a refusal, later the job's end."""
         if self._view is None:
-            return _refusal(error, self._controller, self._request)
+            return _refusal(error, self._controllers.current, self._request)
         return JobEndedError(
-            f"the controller at {self._controller} does not let worker {self._request.worker_id} "
+            f"the controller at {self._controllers} does not let worker {self._request.worker_id} "
             f"come back to job {self._request.job!r}: {error.details()}"
         )
 

@@ -25,6 +25,7 @@ from ..errors import (
     HostlibError,
     WorkerTakenError,
 )
+from .controller_addresses import ControllerAddresses
 from .view import Endpoint
 
 if TYPE_CHECKING:
@@ -145,7 +146,9 @@ class RowServerLink:
         on_installed: Callable[[int, int], None],
         on_down: Callable[[HostlibError], None],
     ) -> None:
-        """`controller`: HOST:PORT or unix:/PATH; call `start` to open the stream.
+        """`controller`: HOST:PORT or unix:/PATH, or several with commas.
+
+        Call `start` to open the stream.
 
         `on_view(view)`: at each attachment and for each committed view; the same view may come
         again. `on_installed(generation, number)`: a set of rows is on all switches of the tree; may
@@ -153,7 +156,7 @@ class RowServerLink:
         again: JobRefusedError, VersionMismatchError, or WorkerTakenError when another process has
         taken the place, or has it for TAKEN_WAIT_S.
         """
-        self._controller = controller
+        self._controllers = ControllerAddresses(controller)
         self._request = request
         self._on_view = on_view
         self._on_installed = on_installed
@@ -241,7 +244,7 @@ class RowServerLink:
         """Open the stream and send the last rows; raises CredentialsError."""
         from .row_server_stream import RowStream  # noqa: PLC0415 - loads gRPC
 
-        stream = RowStream(self._controller, self._request)
+        stream = RowStream(self._controllers, self._request)
         with self._lock:
             self._stream = stream
             if self._rows is not None:

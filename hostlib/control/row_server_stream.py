@@ -18,6 +18,7 @@ from ..errors import (
     WorkerTakenError,
 )
 from ..slots.wire import WIRE_VERSION
+from .controller_addresses import ControllerAddresses, named_leader
 from .controller_channel import ControllerChannel
 from .grpc_seam import load_grpc
 from .row_server_link import RowMember, RowServerRequest, RowSet, RowsInstalled, RowView
@@ -47,10 +48,10 @@ def check_row_request(request: RowServerRequest) -> None:
 class RowStream:
     """Attaches when its events are read; `close` ends it from any thread."""
 
-    def __init__(self, controller: str, request: RowServerRequest) -> None:
-        self._controller = controller
+    def __init__(self, controllers: ControllerAddresses, request: RowServerRequest) -> None:
+        self._controllers = controllers
         self._request = request
-        self._channel = ControllerChannel(controller, request.credentials)
+        self._channel = ControllerChannel(controllers, request.credentials)
         self._outbox: queue.SimpleQueue[api.RowServerMessage | None] = queue.SimpleQueue()
         self._outbox.put(_attach_message(request))
         method = self._channel.get().stream_stream(
@@ -93,7 +94,10 @@ class RowStream:
                     reason = f"the job has ended: {message.job_ended.reason}"
                     yield _decode_view(_without_rows(told, reason))
         except _grpc.RpcError as error:
-            raise self._refusal(error) from error
+            refusal = self._refusal(error)
+            if isinstance(refusal, ControllerUnreachableError):
+                self._controllers.follow(named_leader(error) or "")
+            raise refusal from error
 
     def close(self) -> None:
         """End the stream."""
@@ -119,8 +123,8 @@ class RowStream:
         where = f"row server {self._request.server_id} of job {self._request.job!r}"
         if code is _grpc.StatusCode.UNIMPLEMENTED:
             return JobRefusedError(
-                f"{where}: the server at {self._controller} is no controller of Switchfold, or one "
-                f"of an earlier release ({details}); check the address"
+                f"{where}: the server at {self._controllers} is no controller of Switchfold, or "
+                f"one of an earlier release ({details}); check the address"
             )
         kinds: dict[Any, type[HostlibError]] = {
             _grpc.StatusCode.INVALID_ARGUMENT: JobRefusedError,
@@ -132,7 +136,7 @@ class RowStream:
         kind = kinds.get(code, ControllerUnreachableError)
         if code is _grpc.StatusCode.UNAVAILABLE:
             details = self._channel.problem() or details
-        return kind(f"{where} at {self._controller}: {details}")
+        return kind(f"{where} at {self._controllers}: {details}")
 
 
 def _without_rows(view: api.RowView, reason: str) -> api.RowView:

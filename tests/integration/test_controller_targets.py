@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from finsy import Switch, SwitchOptions
 
 from controller_fixtures import HOSTS, FakeWorker, join_all, resume_all, run, serving
 from switch_process import (
@@ -22,8 +23,10 @@ from switch_process import (
     switch_command,
     target,
 )
+from switchfold.bmv2_topos.processes.daemons import program_files
 from switchfold.bmv2_topos.processes.free_ports import free_port
 from switchfold.controller.config import ControllerConfig, SwitchConfig
+from switchfold.controller.errors import NotLeaderError, SwitchError
 from switchfold.controller.server import ControllerServer
 from switchfold.controller.switches.reconcile import Changes
 from switchfold.controller.switches.switch_session import LinkState
@@ -116,6 +119,42 @@ def test_target_restarted_while_a_job_runs_is_repaired(tmp_path: Path, name: str
             assert counts[Outcome.ABSORBED] == Count(0, 0)
             await leave_all(workers)
             await context.__aexit__(None, None, None)
+
+    run(scenario())
+
+
+def test_switch_without_a_primary_is_not_taken_by_another_ones_id(tmp_path: Path):
+    """A controller that may have been replaced stays a backup, until it may begin a new term.
+
+    BMv2 forgets the ids of clients that have gone, and makes the highest of the others primary.
+    """
+
+    async def scenario() -> None:
+        address = f"127.0.0.1:{free_port()}"
+        async with (
+            target(softswitch_command(address), address),
+            serving(make_config(tmp_path, address)) as server,
+        ):
+            link, leader = server.links["s1"], server.leader
+            assert leader.term == 10
+            outbid = leader.outbid
+
+            async def refuse(election_id: int) -> None:
+                raise NotLeaderError(f"no term above {election_id}: another one leads")
+
+            leader.outbid = refuse
+            p4info = program_files("narrow")[1]
+            options = SwitchOptions(p4info=p4info, initial_election_id=500)
+            async with Switch("foreign", address, options) as foreign:
+                assert foreign.is_primary
+                await until(lambda: link.state is LinkState.BACKUP)
+            refusal = "wants an election id above 500: no term above 500"
+            await until(lambda: refusal in str(link.error))
+            with pytest.raises(SwitchError):
+                await link.apply()
+            leader.outbid = outbid
+            await until(lambda: link.state is LinkState.READY)
+            assert leader.term == 501
 
     run(scenario())
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*controller/api/operator_api/operator.proto\x12\x16switchfold.operator.v1\"\x17\n\x15ShowControllerRequest\"I\n\nController\x12\x10\n\x08\x64\x61tabase\x18\x01 \x01(\t\x12\x16\n\x0e\x64\x61tabase_error\x18\x02 \x01(\t\x12\x11\n\tis_behind\x18\x03 \x01(\x08\"(\n\x0fListJobsRequest\x12\x15\n\rinclude_ended\x18\x01 \x01(\x08\"=\n\x10ListJobsResponse\x12)\n\x04jobs\x18\x01 \x03(\x0b\x32\x1b.switchfold.operator.v1.Job\"\x1e\n\x0eShowJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x1e\n\x0eStopJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xbe\x04\n\x03Job\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\njob_number\x18\x02 \x01(\r\x12\r\n\x05state\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x13\n\x0bnum_workers\x18\x05 \x01(\r\x12\x13\n\x0bmin_workers\x18\x06 \x01(\r\x12\x0e\n\x06weight\x18\x07 \x01(\x01\x12\x13\n\x0bpath_wanted\x18\x08 \x01(\t\x12\x14\n\x0cslots_wanted\x18\t \x01(\r\x12\x0e\n\x06quorum\x18\n \x01(\r\x12\x12\n\ndeadline_s\x18\x0b \x01(\x01\x12\x11\n\tcreated_s\x18\x0c \x01(\x01\x12\x0f\n\x07\x65nded_s\x18\r \x01(\x01\x12\x12\n\ngeneration\x18\x0e \x01(\r\x12\x0c\n\x04path\x18\x0f \x01(\t\x12\x12\n\nslot_count\x18\x10 \x01(\r\x12\x10\n\x08switches\x18\x11 \x03(\t\x12/\n\x07workers\x18\x12 \x03(\x0b\x32\x1e.switchfold.operator.v1.Worker\x12\x17\n\x0fmissing_workers\x18\x13 \x03(\r\x12.\n\x05views\x18\x14 \x03(\x0b\x32\x1f.switchfold.operator.v1.JobView\x12\x34\n\x06\x63ounts\x18\x15 \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\x12;\n\rswitch_counts\x18\x16 \x03(\x0b\x32$.switchfold.operator.v1.SwitchCounts\x12\x14\n\x0c\x63ounts_error\x18\x17 \x01(\t\"\xc6\x01\n\x07JobView\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\r\n\x05state\x18\x02 \x01(\t\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07members\x18\x05 \x03(\r\x12.\n\x05trees\x18\x06 \x03(\x0b\x32\x1f.switchfold.operator.v1.JobTree\x12\x39\n\x0brow_servers\x18\x07 \x03(\x0b\x32$.switchfold.operator.v1.JobRowServer\"\xcc\x01\n\x0cJobRowServer\x12\x11\n\tserver_id\x18\x01 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x10\n\x08udp_port\x18\x03 \x01(\r\x12\x0e\n\x06switch\x18\x04 \x01(\t\x12\x0c\n\x04port\x18\x05 \x01(\r\x12\x0f\n\x07tree_id\x18\x06 \x01(\r\x12\x11\n\tfirst_row\x18\x07 \x01(\r\x12\x10\n\x08num_rows\x18\x08 \x01(\r\x12\x13\n\x0brows_wanted\x18\t \x01(\r\x12\x0e\n\x06reason\x18\n \x01(\t\x12\r\n\x05state\x18\x0b \x01(\t\"b\n\x07JobTree\x12\x0f\n\x07tree_id\x18\x01 \x01(\r\x12\x12\n\nslot_count\x18\x02 \x01(\r\x12\x32\n\x05nodes\x18\x03 \x03(\x0b\x32#.switchfold.operator.v1.JobTreeNode\"Q\n\x0bJobTreeNode\x12\x0e\n\x06switch\x18\x01 \x01(\t\x12\x11\n\tslot_base\x18\x02 \x01(\r\x12\x0e\n\x06parent\x18\x03 \x01(\t\x12\x0f\n\x07workers\x18\x04 \x03(\r\"T\n\x0cSwitchCounts\x12\x0e\n\x06switch\x18\x01 \x01(\t\x12\x34\n\x06\x63ounts\x18\x02 \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\"x\n\x06Worker\x12\x11\n\tworker_id\x18\x01 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x0b\n\x03mac\x18\x03 \x01(\t\x12\x10\n\x08udp_port\x18\x04 \x01(\r\x12\x0c\n\x04port\x18\x05 \x01(\r\x12\r\n\x05state\x18\x06 \x01(\t\x12\x0e\n\x06switch\x18\x07 \x01(\t\"?\n\x0cOutcomeCount\x12\x0f\n\x07outcome\x18\x01 \x01(\t\x12\x0f\n\x07packets\x18\x02 \x01(\x04\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\"\x15\n\x13ListSwitchesRequest\"H\n\x14ListSwitchesResponse\x12\x30\n\x08switches\x18\x01 \x03(\x0b\x32\x1e.switchfold.operator.v1.Switch\"!\n\x11ShowSwitchRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xd1\x03\n\x06Switch\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x11\n\tdevice_id\x18\x03 \x01(\r\x12\r\n\x05state\x18\x04 \x01(\t\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12\x0f\n\x07program\x18\x06 \x01(\t\x12\x11\n\tnum_slots\x18\x07 \x01(\r\x12\x12\n\nused_slots\x18\x08 \x01(\r\x12\x34\n\x06\x63ounts\x18\t \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\x12\x30\n\x05ports\x18\n \x03(\x0b\x32!.switchfold.operator.v1.PortCount\x12\x17\n\x0fservice_address\x18\x0b \x01(\t\x12-\n\x06leases\x18\x0c \x03(\x0b\x32\x1d.switchfold.operator.v1.Lease\x12=\n\x0fordinary_counts\x18\r \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\x12\x19\n\x11tells_port_losses\x18\x0e \x01(\x08\x12\x35\n\x0bport_losses\x18\x0f \x03(\x0b\x32 .switchfold.operator.v1.PortLoss\"7\n\x08PortLoss\x12\x0c\n\x04port\x18\x01 \x01(\r\x12\r\n\x05\x63\x61use\x18\x02 \x01(\t\x12\x0e\n\x06\x66rames\x18\x03 \x01(\x04\"\xb4\x01\n\x05Lease\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\r\x12\x0f\n\x07tree_id\x18\x03 \x01(\r\x12\x11\n\tslot_base\x18\x04 \x01(\r\x12\x12\n\nslot_count\x18\x05 \x01(\r\x12\x0e\n\x06weight\x18\x06 \x01(\x01\x12\r\n\x05state\x18\x07 \x01(\t\x12\x0e\n\x06parent\x18\x08 \x01(\t\x12\x10\n\x08row_base\x18\t \x01(\r\x12\x11\n\trow_slots\x18\n \x01(\r\"\x88\x01\n\tPortCount\x12\x0c\n\x04port\x18\x01 \x01(\r\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\x12\n\npackets_in\x18\x03 \x01(\x04\x12\x10\n\x08\x62ytes_in\x18\x04 \x01(\x04\x12\x13\n\x0bpackets_out\x18\x05 \x01(\x04\x12\x11\n\tbytes_out\x18\x06 \x01(\x04\x12\x11\n\tneighbour\x18\x07 \x01(\t2\xcb\x04\n\x08Operator\x12h\n\x0eShowController\x12-.switchfold.operator.v1.ShowControllerRequest\x1a\".switchfold.operator.v1.Controller\"\x03\x90\x02\x01\x12\x62\n\x08ListJobs\x12\'.switchfold.operator.v1.ListJobsRequest\x1a(.switchfold.operator.v1.ListJobsResponse\"\x03\x90\x02\x01\x12S\n\x07ShowJob\x12&.switchfold.operator.v1.ShowJobRequest\x1a\x1b.switchfold.operator.v1.Job\"\x03\x90\x02\x01\x12N\n\x07StopJob\x12&.switchfold.operator.v1.StopJobRequest\x1a\x1b.switchfold.operator.v1.Job\x12n\n\x0cListSwitches\x12+.switchfold.operator.v1.ListSwitchesRequest\x1a,.switchfold.operator.v1.ListSwitchesResponse\"\x03\x90\x02\x01\x12\\\n\nShowSwitch\x12).switchfold.operator.v1.ShowSwitchRequest\x1a\x1e.switchfold.operator.v1.Switch\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*controller/api/operator_api/operator.proto\x12\x16switchfold.operator.v1\"\x17\n\x15ShowControllerRequest\"\x8a\x01\n\nController\x12\x10\n\x08\x64\x61tabase\x18\x01 \x01(\t\x12\x16\n\x0e\x64\x61tabase_error\x18\x02 \x01(\t\x12\x11\n\tis_behind\x18\x03 \x01(\x08\x12\x0c\n\x04role\x18\x04 \x01(\t\x12\x0c\n\x04term\x18\x05 \x01(\x04\x12\x0e\n\x06leader\x18\x06 \x01(\t\x12\x13\n\x0b\x63ontrollers\x18\x07 \x03(\t\"(\n\x0fListJobsRequest\x12\x15\n\rinclude_ended\x18\x01 \x01(\x08\"=\n\x10ListJobsResponse\x12)\n\x04jobs\x18\x01 \x03(\x0b\x32\x1b.switchfold.operator.v1.Job\"\x1e\n\x0eShowJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x1e\n\x0eStopJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xbe\x04\n\x03Job\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\njob_number\x18\x02 \x01(\r\x12\r\n\x05state\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x13\n\x0bnum_workers\x18\x05 \x01(\r\x12\x13\n\x0bmin_workers\x18\x06 \x01(\r\x12\x0e\n\x06weight\x18\x07 \x01(\x01\x12\x13\n\x0bpath_wanted\x18\x08 \x01(\t\x12\x14\n\x0cslots_wanted\x18\t \x01(\r\x12\x0e\n\x06quorum\x18\n \x01(\r\x12\x12\n\ndeadline_s\x18\x0b \x01(\x01\x12\x11\n\tcreated_s\x18\x0c \x01(\x01\x12\x0f\n\x07\x65nded_s\x18\r \x01(\x01\x12\x12\n\ngeneration\x18\x0e \x01(\r\x12\x0c\n\x04path\x18\x0f \x01(\t\x12\x12\n\nslot_count\x18\x10 \x01(\r\x12\x10\n\x08switches\x18\x11 \x03(\t\x12/\n\x07workers\x18\x12 \x03(\x0b\x32\x1e.switchfold.operator.v1.Worker\x12\x17\n\x0fmissing_workers\x18\x13 \x03(\r\x12.\n\x05views\x18\x14 \x03(\x0b\x32\x1f.switchfold.operator.v1.JobView\x12\x34\n\x06\x63ounts\x18\x15 \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\x12;\n\rswitch_counts\x18\x16 \x03(\x0b\x32$.switchfold.operator.v1.SwitchCounts\x12\x14\n\x0c\x63ounts_error\x18\x17 \x01(\t\"\xc6\x01\n\x07JobView\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\r\n\x05state\x18\x02 \x01(\t\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07members\x18\x05 \x03(\r\x12.\n\x05trees\x18\x06 \x03(\x0b\x32\x1f.switchfold.operator.v1.JobTree\x12\x39\n\x0brow_servers\x18\x07 \x03(\x0b\x32$.switchfold.operator.v1.JobRowServer\"\xcc\x01\n\x0cJobRowServer\x12\x11\n\tserver_id\x18\x01 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x10\n\x08udp_port\x18\x03 \x01(\r\x12\x0e\n\x06switch\x18\x04 \x01(\t\x12\x0c\n\x04port\x18\x05 \x01(\r\x12\x0f\n\x07tree_id\x18\x06 \x01(\r\x12\x11\n\tfirst_row\x18\x07 \x01(\r\x12\x10\n\x08num_rows\x18\x08 \x01(\r\x12\x13\n\x0brows_wanted\x18\t \x01(\r\x12\x0e\n\x06reason\x18\n \x01(\t\x12\r\n\x05state\x18\x0b \x01(\t\"b\n\x07JobTree\x12\x0f\n\x07tree_id\x18\x01 \x01(\r\x12\x12\n\nslot_count\x18\x02 \x01(\r\x12\x32\n\x05nodes\x18\x03 \x03(\x0b\x32#.switchfold.operator.v1.JobTreeNode\"Q\n\x0bJobTreeNode\x12\x0e\n\x06switch\x18\x01 \x01(\t\x12\x11\n\tslot_base\x18\x02 \x01(\r\x12\x0e\n\x06parent\x18\x03 \x01(\t\x12\x0f\n\x07workers\x18\x04 \x03(\r\"T\n\x0cSwitchCounts\x12\x0e\n\x06switch\x18\x01 \x01(\t\x12\x34\n\x06\x63ounts\x18\x02 \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\"x\n\x06Worker\x12\x11\n\tworker_id\x18\x01 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x0b\n\x03mac\x18\x03 \x01(\t\x12\x10\n\x08udp_port\x18\x04 \x01(\r\x12\x0c\n\x04port\x18\x05 \x01(\r\x12\r\n\x05state\x18\x06 \x01(\t\x12\x0e\n\x06switch\x18\x07 \x01(\t\"?\n\x0cOutcomeCount\x12\x0f\n\x07outcome\x18\x01 \x01(\t\x12\x0f\n\x07packets\x18\x02 \x01(\x04\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\"\x15\n\x13ListSwitchesRequest\"H\n\x14ListSwitchesResponse\x12\x30\n\x08switches\x18\x01 \x03(\x0b\x32\x1e.switchfold.operator.v1.Switch\"!\n\x11ShowSwitchRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xd1\x03\n\x06Switch\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x11\n\tdevice_id\x18\x03 \x01(\r\x12\r\n\x05state\x18\x04 \x01(\t\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12\x0f\n\x07program\x18\x06 \x01(\t\x12\x11\n\tnum_slots\x18\x07 \x01(\r\x12\x12\n\nused_slots\x18\x08 \x01(\r\x12\x34\n\x06\x63ounts\x18\t \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\x12\x30\n\x05ports\x18\n \x03(\x0b\x32!.switchfold.operator.v1.PortCount\x12\x17\n\x0fservice_address\x18\x0b \x01(\t\x12-\n\x06leases\x18\x0c \x03(\x0b\x32\x1d.switchfold.operator.v1.Lease\x12=\n\x0fordinary_counts\x18\r \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\x12\x19\n\x11tells_port_losses\x18\x0e \x01(\x08\x12\x35\n\x0bport_losses\x18\x0f \x03(\x0b\x32 .switchfold.operator.v1.PortLoss\"7\n\x08PortLoss\x12\x0c\n\x04port\x18\x01 \x01(\r\x12\r\n\x05\x63\x61use\x18\x02 \x01(\t\x12\x0e\n\x06\x66rames\x18\x03 \x01(\x04\"\xb4\x01\n\x05Lease\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\r\x12\x0f\n\x07tree_id\x18\x03 \x01(\r\x12\x11\n\tslot_base\x18\x04 \x01(\r\x12\x12\n\nslot_count\x18\x05 \x01(\r\x12\x0e\n\x06weight\x18\x06 \x01(\x01\x12\r\n\x05state\x18\x07 \x01(\t\x12\x0e\n\x06parent\x18\x08 \x01(\t\x12\x10\n\x08row_base\x18\t \x01(\r\x12\x11\n\trow_slots\x18\n \x01(\r\"\x88\x01\n\tPortCount\x12\x0c\n\x04port\x18\x01 \x01(\r\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\x12\n\npackets_in\x18\x03 \x01(\x04\x12\x10\n\x08\x62ytes_in\x18\x04 \x01(\x04\x12\x13\n\x0bpackets_out\x18\x05 \x01(\x04\x12\x11\n\tbytes_out\x18\x06 \x01(\x04\x12\x11\n\tneighbour\x18\x07 \x01(\t2\xcb\x04\n\x08Operator\x12h\n\x0eShowController\x12-.switchfold.operator.v1.ShowControllerRequest\x1a\".switchfold.operator.v1.Controller\"\x03\x90\x02\x01\x12\x62\n\x08ListJobs\x12\'.switchfold.operator.v1.ListJobsRequest\x1a(.switchfold.operator.v1.ListJobsResponse\"\x03\x90\x02\x01\x12S\n\x07ShowJob\x12&.switchfold.operator.v1.ShowJobRequest\x1a\x1b.switchfold.operator.v1.Job\"\x03\x90\x02\x01\x12N\n\x07StopJob\x12&.switchfold.operator.v1.StopJobRequest\x1a\x1b.switchfold.operator.v1.Job\x12n\n\x0cListSwitches\x12+.switchfold.operator.v1.ListSwitchesRequest\x1a,.switchfold.operator.v1.ListSwitchesResponse\"\x03\x90\x02\x01\x12\\\n\nShowSwitch\x12).switchfold.operator.v1.ShowSwitchRequest\x1a\x1e.switchfold.operator.v1.Switch\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,46 +43,46 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OPERATOR'].methods_by_name['ShowSwitch']._serialized_options = b'\220\002\001'
   _globals['_SHOWCONTROLLERREQUEST']._serialized_start=70
   _globals['_SHOWCONTROLLERREQUEST']._serialized_end=93
-  _globals['_CONTROLLER']._serialized_start=95
-  _globals['_CONTROLLER']._serialized_end=168
-  _globals['_LISTJOBSREQUEST']._serialized_start=170
-  _globals['_LISTJOBSREQUEST']._serialized_end=210
-  _globals['_LISTJOBSRESPONSE']._serialized_start=212
-  _globals['_LISTJOBSRESPONSE']._serialized_end=273
-  _globals['_SHOWJOBREQUEST']._serialized_start=275
-  _globals['_SHOWJOBREQUEST']._serialized_end=305
-  _globals['_STOPJOBREQUEST']._serialized_start=307
-  _globals['_STOPJOBREQUEST']._serialized_end=337
-  _globals['_JOB']._serialized_start=340
-  _globals['_JOB']._serialized_end=914
-  _globals['_JOBVIEW']._serialized_start=917
-  _globals['_JOBVIEW']._serialized_end=1115
-  _globals['_JOBROWSERVER']._serialized_start=1118
-  _globals['_JOBROWSERVER']._serialized_end=1322
-  _globals['_JOBTREE']._serialized_start=1324
-  _globals['_JOBTREE']._serialized_end=1422
-  _globals['_JOBTREENODE']._serialized_start=1424
-  _globals['_JOBTREENODE']._serialized_end=1505
-  _globals['_SWITCHCOUNTS']._serialized_start=1507
-  _globals['_SWITCHCOUNTS']._serialized_end=1591
-  _globals['_WORKER']._serialized_start=1593
-  _globals['_WORKER']._serialized_end=1713
-  _globals['_OUTCOMECOUNT']._serialized_start=1715
-  _globals['_OUTCOMECOUNT']._serialized_end=1778
-  _globals['_LISTSWITCHESREQUEST']._serialized_start=1780
-  _globals['_LISTSWITCHESREQUEST']._serialized_end=1801
-  _globals['_LISTSWITCHESRESPONSE']._serialized_start=1803
-  _globals['_LISTSWITCHESRESPONSE']._serialized_end=1875
-  _globals['_SHOWSWITCHREQUEST']._serialized_start=1877
-  _globals['_SHOWSWITCHREQUEST']._serialized_end=1910
-  _globals['_SWITCH']._serialized_start=1913
-  _globals['_SWITCH']._serialized_end=2378
-  _globals['_PORTLOSS']._serialized_start=2380
-  _globals['_PORTLOSS']._serialized_end=2435
-  _globals['_LEASE']._serialized_start=2438
-  _globals['_LEASE']._serialized_end=2618
-  _globals['_PORTCOUNT']._serialized_start=2621
-  _globals['_PORTCOUNT']._serialized_end=2757
-  _globals['_OPERATOR']._serialized_start=2760
-  _globals['_OPERATOR']._serialized_end=3347
+  _globals['_CONTROLLER']._serialized_start=96
+  _globals['_CONTROLLER']._serialized_end=234
+  _globals['_LISTJOBSREQUEST']._serialized_start=236
+  _globals['_LISTJOBSREQUEST']._serialized_end=276
+  _globals['_LISTJOBSRESPONSE']._serialized_start=278
+  _globals['_LISTJOBSRESPONSE']._serialized_end=339
+  _globals['_SHOWJOBREQUEST']._serialized_start=341
+  _globals['_SHOWJOBREQUEST']._serialized_end=371
+  _globals['_STOPJOBREQUEST']._serialized_start=373
+  _globals['_STOPJOBREQUEST']._serialized_end=403
+  _globals['_JOB']._serialized_start=406
+  _globals['_JOB']._serialized_end=980
+  _globals['_JOBVIEW']._serialized_start=983
+  _globals['_JOBVIEW']._serialized_end=1181
+  _globals['_JOBROWSERVER']._serialized_start=1184
+  _globals['_JOBROWSERVER']._serialized_end=1388
+  _globals['_JOBTREE']._serialized_start=1390
+  _globals['_JOBTREE']._serialized_end=1488
+  _globals['_JOBTREENODE']._serialized_start=1490
+  _globals['_JOBTREENODE']._serialized_end=1571
+  _globals['_SWITCHCOUNTS']._serialized_start=1573
+  _globals['_SWITCHCOUNTS']._serialized_end=1657
+  _globals['_WORKER']._serialized_start=1659
+  _globals['_WORKER']._serialized_end=1779
+  _globals['_OUTCOMECOUNT']._serialized_start=1781
+  _globals['_OUTCOMECOUNT']._serialized_end=1844
+  _globals['_LISTSWITCHESREQUEST']._serialized_start=1846
+  _globals['_LISTSWITCHESREQUEST']._serialized_end=1867
+  _globals['_LISTSWITCHESRESPONSE']._serialized_start=1869
+  _globals['_LISTSWITCHESRESPONSE']._serialized_end=1941
+  _globals['_SHOWSWITCHREQUEST']._serialized_start=1943
+  _globals['_SHOWSWITCHREQUEST']._serialized_end=1976
+  _globals['_SWITCH']._serialized_start=1979
+  _globals['_SWITCH']._serialized_end=2444
+  _globals['_PORTLOSS']._serialized_start=2446
+  _globals['_PORTLOSS']._serialized_end=2501
+  _globals['_LEASE']._serialized_start=2504
+  _globals['_LEASE']._serialized_end=2684
+  _globals['_PORTCOUNT']._serialized_start=2687
+  _globals['_PORTCOUNT']._serialized_end=2823
+  _globals['_OPERATOR']._serialized_start=2826
+  _globals['_OPERATOR']._serialized_end=3413
 # @@protoc_insertion_point(module_scope)

@@ -11,14 +11,22 @@ class ShowControllerRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Controller(_message.Message):
-    __slots__ = ("database", "database_error", "is_behind")
+    __slots__ = ("database", "database_error", "is_behind", "role", "term", "leader", "controllers")
     DATABASE_FIELD_NUMBER: _ClassVar[int]
     DATABASE_ERROR_FIELD_NUMBER: _ClassVar[int]
     IS_BEHIND_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    LEADER_FIELD_NUMBER: _ClassVar[int]
+    CONTROLLERS_FIELD_NUMBER: _ClassVar[int]
     database: str
     database_error: str
     is_behind: bool
-    def __init__(self, database: _Optional[str] = ..., database_error: _Optional[str] = ..., is_behind: bool = ...) -> None: ...
+    role: str
+    term: int
+    leader: str
+    controllers: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, database: _Optional[str] = ..., database_error: _Optional[str] = ..., is_behind: bool = ..., role: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., controllers: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ListJobsRequest(_message.Message):
     __slots__ = ("include_ended",)

@@ -64,6 +64,34 @@ def check_database(client: OperatorClient) -> Check:
     )
 
 
+def check_controllers(client: OperatorClient) -> list[Check]:
+    """Check the roles of all controllers of a database that several may have."""
+    try:
+        shown = client.show_controller()
+    except ControllerError as exc:
+        return [fail("leader", str(exc), "look at the controller's log; run doctor again")]
+    if not shown.controllers:
+        return []
+    checks = [ok("leader", f"{client.address} leads in term {shown.term}")]
+    others = [address for address in shown.controllers if address != client.address]
+    if not others:
+        remedy = "start another controller with the same --database; without one, none takes over"
+        checks.append(warn("standby", "there is none", remedy))
+    return checks + [_check_standby(client.at(address)) for address in others]
+
+
+def _check_standby(client: OperatorClient) -> Check:
+    name = f"standby {client.address}"
+    try:
+        shown = client.show_controller()
+    except ControllerError as exc:
+        return warn(name, str(exc), "start it again; while it is away, it cannot take over")
+    if shown.database_error:
+        remedy = "mend its connection to the database; until then it cannot take over"
+        return warn(name, shown.database_error, remedy)
+    return ok(name, f"is {shown.role}, and knows the leader at {shown.leader or client.address}")
+
+
 def check_switch(
     client: OperatorClient, config: SwitchConfig, wanted_program: str = ""
 ) -> list[Check]:

@@ -35,20 +35,30 @@ class WorkerMessage(_message.Message):
     def __init__(self, join_request: _Optional[_Union[JoinRequest, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., barrier: _Optional[_Union[Barrier, _Mapping]] = ..., view_ready: _Optional[_Union[ViewReady, _Mapping]] = ..., view_entered: _Optional[_Union[ViewEntered, _Mapping]] = ..., stalled: _Optional[_Union[Stalled, _Mapping]] = ...) -> None: ...
 
 class ControllerMessage(_message.Message):
-    __slots__ = ("join_reply", "barrier_released", "job_ended", "view_proposal", "view_commit", "missing")
+    __slots__ = ("join_reply", "barrier_released", "job_ended", "view_proposal", "view_commit", "missing", "controllers")
     JOIN_REPLY_FIELD_NUMBER: _ClassVar[int]
     BARRIER_RELEASED_FIELD_NUMBER: _ClassVar[int]
     JOB_ENDED_FIELD_NUMBER: _ClassVar[int]
     VIEW_PROPOSAL_FIELD_NUMBER: _ClassVar[int]
     VIEW_COMMIT_FIELD_NUMBER: _ClassVar[int]
     MISSING_FIELD_NUMBER: _ClassVar[int]
+    CONTROLLERS_FIELD_NUMBER: _ClassVar[int]
     join_reply: JoinReply
     barrier_released: BarrierReleased
     job_ended: JobEnded
     view_proposal: ViewProposal
     view_commit: ViewCommit
     missing: Missing
-    def __init__(self, join_reply: _Optional[_Union[JoinReply, _Mapping]] = ..., barrier_released: _Optional[_Union[BarrierReleased, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ..., view_proposal: _Optional[_Union[ViewProposal, _Mapping]] = ..., view_commit: _Optional[_Union[ViewCommit, _Mapping]] = ..., missing: _Optional[_Union[Missing, _Mapping]] = ...) -> None: ...
+    controllers: Controllers
+    def __init__(self, join_reply: _Optional[_Union[JoinReply, _Mapping]] = ..., barrier_released: _Optional[_Union[BarrierReleased, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ..., view_proposal: _Optional[_Union[ViewProposal, _Mapping]] = ..., view_commit: _Optional[_Union[ViewCommit, _Mapping]] = ..., missing: _Optional[_Union[Missing, _Mapping]] = ..., controllers: _Optional[_Union[Controllers, _Mapping]] = ...) -> None: ...
+
+class Controllers(_message.Message):
+    __slots__ = ("addresses", "beat_s")
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    BEAT_S_FIELD_NUMBER: _ClassVar[int]
+    addresses: _containers.RepeatedScalarFieldContainer[str]
+    beat_s: float
+    def __init__(self, addresses: _Optional[_Iterable[str]] = ..., beat_s: _Optional[float] = ...) -> None: ...
 
 class JoinRequest(_message.Message):
     __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "switch_name", "resume", "join_timeout_s", "peer_address", "peer_port", "straggler", "weight", "path", "min_workers", "is_joining", "lease_s", "job_token", "job_run")

@@ -32,7 +32,7 @@ from switchfold.controller.api.access import AccessGuard, Role, Tokens, required
 from switchfold.controller.api.operator_client import OperatorClient
 from switchfold.controller.config import SwitchConfig, load_config
 from switchfold.controller.errors import ConfigError, ControllerError
-from switchfold.controller.server import SERVICES
+from switchfold.controller.listening import SERVICES
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.credentials.tokens import token_metadata
 

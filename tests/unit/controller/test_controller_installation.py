@@ -21,8 +21,9 @@ from switchfold.controller.database.database import Database
 from switchfold.controller.errors import SwitchUpdateError
 from switchfold.controller.jobs.job import Job, View, ViewState
 from switchfold.controller.jobs.job_request import JobRequest
+from switchfold.controller.leadership.leader import FileLeader
 from switchfold.controller.switches.program import load_program
-from switchfold.controller.switches.switch_session import LinkState, SwitchSession
+from switchfold.controller.switches.switch_session import DesiredState, LinkState, SwitchSession
 from switchfold.controller.tables.outcome import TREE_OUTCOMES
 from switchfold.controller.views.join_reply import QUORUM_DEADLINE_S, encode_view
 from switchfold.controller.views.views import Views
@@ -51,7 +52,8 @@ class Site:
                 switch,
                 program,
                 self.config,
-                placements=lambda name=switch.name: self.views.placements(name),
+                FileLeader(self.database, self.config.election_id),
+                DesiredState(placements=lambda name=switch.name: self.views.placements(name)),
             )
             for switch in self.config.switches
         }

@@ -28,7 +28,7 @@ from grpc import StatusCode
 
 from controller_fixtures import FakeWorker, fake_switch, make_config, serving
 from message_mutations import made_message, mutate_bytes, mutate_field
-from switchfold.controller.server import SERVICES
+from switchfold.controller.listening import SERVICES
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.slots.wire import WIRE_VERSION
 

@@ -41,7 +41,7 @@ from switchfold.controller.errors import InvalidJobError
 from switchfold.controller.jobs.barriers import MAX_WAITING, Barriers
 from switchfold.controller.jobs.job import Worker
 from switchfold.controller.jobs.worker_place import check_peers, check_place
-from switchfold.controller.server import SERVICES
+from switchfold.controller.listening import SERVICES
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.control.session_api import session_pb2_grpc
 from switchfold.hostlib.credentials.tokens import MAX_TOKEN_LENGTH, token_metadata

@@ -23,7 +23,8 @@ from switchfold.controller.api.access import allowed_roles, required_role
 from switchfold.controller.api.operator_client import OperatorClient
 from switchfold.controller.config import load_config
 from switchfold.controller.errors import ConfigError, OperatorRefusedError
-from switchfold.controller.server import SERVICES
+from switchfold.controller.listening import SERVICES
+from switchfold.hostlib.control.controller_addresses import ControllerAddresses
 from switchfold.hostlib.control.controller_channel import ControllerChannel
 from switchfold.hostlib.control.controller_link import GrpcControllerLink
 from switchfold.hostlib.control.join_request import JoinRequest
@@ -275,7 +276,7 @@ def test_a_renewed_worker_opens_another_channel_and_damaged_files_change_nothing
 ) -> None:
     certificates = CertificateSet.create(tmp_path / "certs")
     worker = certificates.of(Role.WORKER)
-    channel = ControllerChannel("127.0.0.1:1", str(worker.folder))
+    channel = ControllerChannel(ControllerAddresses("127.0.0.1:1"), str(worker.folder))
     first = channel.get()
     assert channel.get() is first
     certificates.authority.renew("worker")

@@ -376,7 +376,9 @@ def test_jobs_of_the_release_before_have_no_token(tmp_path: Path):
     job = before.create_job(JobRequest(name="train", num_workers=1))
     before.close()
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.executescript("DROP TABLE job_tokens; PRAGMA user_version = 3")
+        connection.executescript(
+            "DROP TABLE job_tokens; DELETE FROM meta WHERE key = 'term'; PRAGMA user_version = 3"
+        )
     after = Database(path)
     assert not after.job_token(job.job_number).is_set
     after.store_job_token(job.job_number, JobToken(b"d" * 32))

@@ -27,7 +27,8 @@ from switchfold.controller.cli.controller import run as controller_run
 from switchfold.controller.cli.doctor_command import doctor
 from switchfold.controller.config import ControllerConfig, SwitchConfig, load_config
 from switchfold.controller.errors import ConfigError, SwitchError
-from switchfold.controller.server import SERVICES, ControllerServer
+from switchfold.controller.listening import SERVICES
+from switchfold.controller.server import ControllerServer
 from switchfold.controller.switches.switch_call import fetch_pipeline
 from switchfold.hostlib.credentials import Credentials, Role, credentials_in, role_name
 from switchfold.hostlib.credentials.choice import VARIABLE

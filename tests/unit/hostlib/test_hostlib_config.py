@@ -16,7 +16,7 @@ from switchfold.hostlib.config import (
     place_variables,
     transport_from_environment,
 )
-from switchfold.hostlib.control import controller_link
+from switchfold.hostlib.control import controller_channel
 from switchfold.hostlib.errors import ConfigurationError, ControllerUnreachableError
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.transports.tunnel import TunnelTransport
@@ -82,7 +82,7 @@ def test_all_missing_variables_are_named_at_once() -> None:
 
 
 def test_join_reaches_for_the_controller(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controller_link, "CONNECT_TIMEOUT_S", 0.5)  # it always expires
+    monkeypatch.setattr(controller_channel, "CONNECT_TIMEOUT_S", 0.5)  # it always expires
     with pytest.raises(ControllerUnreachableError, match=r"127\.0\.0\.1:1"):
         join_from_environment(variables=WORKER)
 

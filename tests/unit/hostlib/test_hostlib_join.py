@@ -15,7 +15,7 @@ from fake_controller import Answer, FakeController, join_reply
 from fake_switch import FakeSwitch
 from loopback import LOOPBACK
 from switchfold.hostlib import errors
-from switchfold.hostlib.control import controller_link
+from switchfold.hostlib.control import controller_channel, controller_link
 from switchfold.hostlib.control.controller_link import FIRST_RESUME_S, RESUME_INTERVAL_S
 from switchfold.hostlib.control.session_api import session_pb2 as api
 from switchfold.hostlib.options import SessionOptions
@@ -31,8 +31,8 @@ class Start(Protocol):
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     # The controller listens and accepts a leave: only a hang ends these waits.
-    for name in ("CONNECT_TIMEOUT_S", "LEAVE_S"):
-        monkeypatch.setattr(controller_link, name, 60.0)
+    monkeypatch.setattr(controller_channel, "CONNECT_TIMEOUT_S", 60.0)
+    monkeypatch.setattr(controller_link, "LEAVE_S", 60.0)
     running: list[FakeController] = []
 
     def run(answer: Answer, address: str = f"{LOOPBACK}:0") -> FakeController:
@@ -138,7 +138,7 @@ def test_join_waits_for_an_earlier_process_to_be_given_up(start: Start) -> None:
 
 
 def test_join_without_controller(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controller_link, "CONNECT_TIMEOUT_S", 0.5)  # it always expires
+    monkeypatch.setattr(controller_channel, "CONNECT_TIMEOUT_S", 0.5)  # it always expires
     with pytest.raises(errors.ControllerUnreachableError, match="no controller answers"):
         join("127.0.0.1:1")
 

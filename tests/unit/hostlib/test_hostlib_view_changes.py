@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fake_controller import FakeController, join_reply, view
-from switchfold.hostlib.control import controller_link
+from switchfold.hostlib.control import controller_channel, controller_link
 from switchfold.hostlib.control.controller_link import GrpcControllerLink
 from switchfold.hostlib.control.join_request import JoinRequest
 from switchfold.hostlib.control.session_api import session_pb2 as api
@@ -74,8 +74,8 @@ def greet(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessag
 @pytest.fixture
 def controller(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeController]:
     # The controller listens and accepts a leave: only a hang ends these waits.
-    for name in ("CONNECT_TIMEOUT_S", "LEAVE_S"):
-        monkeypatch.setattr(controller_link, name, 60.0)
+    monkeypatch.setattr(controller_channel, "CONNECT_TIMEOUT_S", 60.0)
+    monkeypatch.setattr(controller_link, "LEAVE_S", 60.0)
     controller = FakeController(greet)
     yield controller
     controller.stop()

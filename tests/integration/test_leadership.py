@@ -1,0 +1,176 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Drills with two controllers: the leader is killed, frozen, or cut off while a job sums.
+
+In each, the sums go on and stay exact, the other controller leads, workers that joined with one
+address find it, and the switch itself refuses what the old leader writes. How long that takes
+is a benchmark's business.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import grpc
+import pytest
+
+from controller_pair import ControllerPair, ControllerProcess
+from job_workers import WorkerProcess, Workers
+from postgres_server import PostgresServer, postgres_server
+from switchfold.controller.api.operator_client import OperatorClient
+from time_bound import wait_until
+
+
+@pytest.fixture(scope="module")
+def server() -> Generator[PostgresServer]:
+    with postgres_server() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def started(
+    tmp_path_factory: pytest.TempPathFactory, server: PostgresServer
+) -> Generator[ControllerPair]:
+    with ControllerPair(tmp_path_factory.mktemp("pair"), server, "pair") as made:
+        yield made
+
+
+@pytest.fixture
+def pair(started: ControllerPair) -> ControllerPair:
+    started.settle()
+    return started
+
+
+@contextmanager
+def summing(pair: ControllerPair) -> Generator[list[WorkerProcess]]:
+    """Run a job of two workers on the pair's first two hosts."""
+    with Workers(pair, "train", 2) as workers:  # pyright: ignore[reportArgumentType]
+        yield list(workers)
+
+
+def check_takeover(
+    pair: ControllerPair, leader: ControllerProcess, workers: list[WorkerProcess], old_term: int
+) -> None:
+    """Check that the job goes on, that its workers are at the leader, and who may write."""
+    leader.until("leader")
+    for worker in workers:
+        worker.next()
+    term = leader.shown().term
+    assert term > old_term
+    code, text = pair.write(old_term)
+    assert code is grpc.StatusCode.PERMISSION_DENIED
+    assert f"election_id {old_term} is not the primary's" in text
+    assert pair.write(term)[0] is grpc.StatusCode.OK
+    client = OperatorClient(leader.address)
+
+    def are_attached() -> bool:
+        shown = client.show_job("train").workers
+        return len(shown) == 2 and all(worker.state == "joined" for worker in shown)
+
+    wait_until(are_attached, lambda: f"both workers: {client.show_job('train').workers}")
+    # A worker leaves: the change of view is planned, installed and told by the leader.
+    workers[1].leave()
+    workers[0].until_members(0)
+
+
+def test_leader_killed(pair: ControllerPair):
+    with summing(pair) as workers:
+        old, new = pair.leader, pair.standby
+        term = old.shown().term
+        old.kill()
+        check_takeover(pair, new, workers, term)
+        # The one that comes back stands by, and a worker that knows it alone joins a new job.
+        pair.start(old)
+        old.until("standby")
+        place = pair.endpoint(2).environment("next")
+        assert place["SWITCHFOLD_CONTROLLER"] == old.address
+        place |= {"SWITCHFOLD_WORKER_ID": "0", "SWITCHFOLD_NUM_WORKERS": "1"}
+        with Workers(pair, "next", 1, {0: place}) as others:  # pyright: ignore[reportArgumentType]
+            for worker in others:
+                worker.next()
+
+
+def test_leader_frozen(pair: ControllerPair):
+    with summing(pair) as workers:
+        old, new = pair.leader, pair.standby
+        term = old.shown().term
+        old.freeze()
+        check_takeover(pair, new, workers, term)
+        old.go_on()
+        old.until("standby")
+        workers[0].next()
+        # Nothing that it did when it woke up has made it primary again.
+        assert pair.write(term)[0] is grpc.StatusCode.PERMISSION_DENIED
+
+
+def test_leader_cut_off_from_the_database(pair: ControllerPair):
+    with summing(pair) as workers:
+        old, new = pair.leader, pair.standby
+        term = old.shown().term
+        old.database.cut()
+        old.until("standby")
+        check_takeover(pair, new, workers, term)
+        assert "the lease cannot be looked at" in old.said
+        old.database.mend()
+
+
+def test_leader_cut_off_from_the_switch(pair: ControllerPair):
+    with summing(pair) as workers:
+        old, new = pair.leader, pair.standby
+        term = old.shown().term
+        old.switch.cut()
+        check_takeover(pair, new, workers, term)
+        old.until("standby")
+        old.switch.mend()
+
+
+def test_leader_stopped(pair: ControllerPair):
+    """It gives its lease back, and the other one leads at once."""
+    with summing(pair) as workers:
+        old, new = pair.leader, pair.standby
+        term = old.shown().term
+        assert old.stop() == 0
+        check_takeover(pair, new, workers, term)
+
+
+def test_database_gone_for_both(pair: ControllerPair, server: PostgresServer):
+    with summing(pair) as workers:
+        both = (pair.leader, pair.standby)
+        term = pair.leader.shown().term
+        server.stop()
+        pair.leader.until("standby")
+        for worker in workers:
+            worker.next()
+        server.start()
+        wait_until(
+            lambda: any(one.shown().role == "leader" for one in both),
+            lambda: f"a leader: {[one.said for one in both]}",
+        )
+        (leader,) = [one for one in both if one.shown().role == "leader"]
+        check_takeover(pair, leader, workers, term)
+
+
+def test_controllers_do_not_call_each_other(pair: ControllerPair):
+    """Being cut off from each other cannot hurt them: there is nothing to cut."""
+    both = (pair.leader, pair.standby)
+    ports = {int(controller.address.rpartition(":")[2]) for controller in both}
+    for controller in both:
+        called = _established_to(controller.pid)
+        assert {controller.database.port, controller.switch.port} <= called
+        assert not called & ports
+
+
+def _established_to(pid: int) -> set[int]:
+    """Return the remote ports of a process's TCP connections."""
+    links = (os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd"))
+    own = {link[8:-1] for link in links if link.startswith("socket:[")}
+    ports: set[int] = set()
+    for kind in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{kind}").read_text("ascii").splitlines()[1:]:
+            fields = line.split()
+            if fields[9] in own and fields[3] == "01":
+                ports.add(int(fields[2].rpartition(":")[2], 16))
+    return ports

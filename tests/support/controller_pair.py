@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Two controller processes with one PostgreSQL database, a softswitch, and workers on loopback."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import grpc
+from finsy.proto import U128, p4r
+
+from cable import Cable
+from postgres_server import PostgresServer
+from switch_process import softswitch_command
+from switchfold.bmv2_topos import Topology
+from switchfold.bmv2_topos.config import source_root
+from switchfold.bmv2_topos.processes.free_ports import free_port
+from switchfold.bmv2_topos.processes.worker_runs import WorkerEndpoint, endpoint_of
+from switchfold.bmv2_topos.topology.topology import Host, single_switch
+from switchfold.controller.api.endpoint import connect
+from switchfold.controller.api.operator_api import operator_pb2 as pb
+from switchfold.controller.api.operator_client import OperatorClient
+from switchfold.controller.errors import ControllerUnreachableError
+from time_bound import wait_until
+
+NUM_HOSTS = 3
+LEASE_S = 3.0
+RECONCILE_S = 1.0
+_DATAGRAMS = socket.SOCK_DGRAM
+
+
+class ControllerProcess:
+    """One of the two: its cables to database and switch, and what it has said."""
+
+    def __init__(self, folder: Path, name: str, switch_port: int, database: PostgresServer) -> None:
+        self.log = folder / f"{name}.log"
+        self.address = f"127.0.0.1:{free_port()}"
+        self.switch = Cable(switch_port)
+        self.database = Cable(database.port, database.address)
+        self._config = folder / f"{name}.toml"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, database_name: str, server: PostgresServer, topology: Topology) -> None:
+        hosts = "".join(
+            f'[[switch.host]]\nname = "{host.name}"\nport = {topology.link_of(host).port}\n'
+            f'address = "{host.address}"\nmac = "{host.mac}"\n'
+            for host in topology.hosts
+        )
+        self._config.write_text(
+            f'listen = "{self.address}"\ninsecure = true\n'
+            f'database = "{server.url(self.database.port, database_name)}"\n'
+            f"leader_lease_s = {LEASE_S}\nreconcile_interval_s = {RECONCILE_S}\n"
+            # Nobody is evicted because a process is slow on a busy machine.
+            f"lease_s = 60.0\nreconnect_grace_s = 60.0\nresume_grace_s = 120.0\n"
+            f"no_route_s = 600.0\nswitch_gone_s = 600.0\n"
+            f'[[switch]]\nname = "s1"\naddress = "127.0.0.1:{self.switch.port}"\n{hosts}'
+        )
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable, "-m", "switchfold.controller", "controller", "run",
+                    "--config", str(self._config),
+                ],
+                stdout=log, stderr=log, cwd=source_root(),
+            )  # fmt: skip
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text("utf-8")
+
+    def shown(self) -> pb.Controller:
+        """Return what it answers about itself; nothing if it does not answer."""
+        try:
+            return OperatorClient(self.address).show_controller()
+        except ControllerUnreachableError:
+            return pb.Controller()
+
+    def until(self, role: str) -> None:
+        """Wait until it is leader or standby."""
+
+        def lives_and_is_it() -> bool:
+            assert self.is_running, self.said
+            return self.shown().role == role
+
+        wait_until(lives_and_is_it, lambda: f"{role}: {self.said}")
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def freeze(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+        assert self._process is not None
+        self._process.wait()
+
+    def stop(self) -> int:
+        self._signal(signal.SIGTERM)
+        assert self._process is not None
+        return self._process.wait(60)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def _signal(self, number: int) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def close(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self.go_on()
+            self.kill()
+        self.switch.__exit__(None, None, None)
+        self.database.__exit__(None, None, None)
+
+
+class ControllerPair:
+    """Of the two controllers, one leads and the other stands by; workers know only the leader."""
+
+    def __init__(self, folder: Path, server: PostgresServer, database_name: str) -> None:
+        self.topology = single_switch(NUM_HOSTS)
+        self._udp_ports = {
+            self.topology.link_of(host).name: (free_port(_DATAGRAMS), free_port(_DATAGRAMS))
+            for host in self.topology.hosts
+        }
+        self._stack = ExitStack()
+        self._server, self._name = server, database_name
+        server.make_database(database_name)
+        self._p4runtime = f"127.0.0.1:{free_port()}"
+        self._stack.callback(self._start_switch(folder))
+        port = int(self._p4runtime.rpartition(":")[2])
+        self.leader = ControllerProcess(folder, "one", port, server)
+        self.standby = ControllerProcess(folder, "other", port, server)
+        for controller in (self.leader, self.standby):
+            self._stack.callback(controller.close)
+
+    def __enter__(self) -> ControllerPair:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def settle(self) -> None:
+        """Start what does not run, wait until one leads and knows of the other; end all jobs."""
+        both = (self.leader, self.standby)
+        for controller in both:
+            if not controller.is_running:
+                self.start(controller)
+
+        def is_settled() -> bool:
+            assert all(controller.is_running for controller in both)
+            shown = [controller.shown() for controller in both]
+            return sorted(one.role for one in shown) == ["leader", "standby"] and all(
+                len(one.controllers) == 2 for one in shown
+            )
+
+        wait_until(is_settled, lambda: f"a leader and a standby: {[one.said for one in both]}")
+        if self.leader.shown().role != "leader":
+            self.leader, self.standby = self.standby, self.leader
+        client = OperatorClient(self.leader.address)
+        for job in client.list_jobs():
+            client.stop_job(job.name)
+
+    def start(self, controller: ControllerProcess) -> None:
+        controller.start(self._name, self._server, self.topology)
+
+    def endpoint(self, worker_id: int) -> WorkerEndpoint:
+        """Return what a worker gets to know."""
+        return endpoint_of(
+            self.topology,
+            worker_id,
+            controller_address=self.leader.address,
+            mode="udp",
+            udp_ports=self._udp_ports,
+        )
+
+    def namespace_of(self, host: Host) -> None:
+        """Hosts of this pair are plain processes."""
+
+    def write(self, election_id: int) -> tuple[grpc.StatusCode, str]:
+        """Write nothing to the switch under an election id; return the switch's answer."""
+        request = p4r.WriteRequest(device_id=1, election_id=U128.encode(election_id))
+        with grpc.insecure_channel(self._p4runtime) as channel:
+            call = channel.unary_unary(
+                "/p4.v1.P4Runtime/Write", request_serializer=p4r.WriteRequest.SerializeToString
+            )
+            try:
+                call(request, timeout=60.0)
+            except grpc.RpcError as error:
+                return error.code(), error.details()
+        return grpc.StatusCode.OK, ""
+
+    def _start_switch(self, folder: Path) -> Callable[[], None]:
+        ports = tuple(
+            f"{self.topology.link_of(host).port}=udp:127.0.0.1:{near}-127.0.0.1:{far}"
+            for host, (near, far) in zip(self.topology.hosts, self._udp_ports.values(), strict=True)
+        )
+        with (folder / "switch.log").open("ab") as log:
+            process = subprocess.Popen(
+                softswitch_command(self._p4runtime, ports), stdout=log, stderr=log
+            )
+
+        def answers() -> bool:
+            assert process.poll() is None, (folder / "switch.log").read_text()
+            try:
+                connect(self._p4runtime, 1.0)
+            except OSError:
+                return False
+            return True
+
+        def stop() -> None:
+            process.terminate()
+            process.wait()
+
+        wait_until(answers, "an answer of the switch")
+        return stop

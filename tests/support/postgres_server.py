@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A PostgreSQL server of the tests' own: in a temporary folder, on loopback, without root."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopback import LOOPBACK
+from switchfold.bmv2_topos.processes.free_ports import free_port
+from time_bound import wait_until
+
+_UNPRIVILEGED = "nobody"
+_PASSWORD = "s3cret/of@tests"
+
+
+def server_folder() -> Path:
+    """Return the folder of the server's binaries; skips the test where there are none."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    for folder in folders:
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    pytest.skip("no PostgreSQL server in /usr/lib/postgresql: apt-get install postgresql")
+
+
+class PostgresServer:
+    """A running server with one database; refuses to run as root, so it runs as nobody then."""
+
+    def __init__(self, folder: Path) -> None:
+        self._binaries = server_folder()
+        self._data = folder / "data"
+        self._log = folder / "log"
+        self.address = LOOPBACK
+        self.port = free_port(address=LOOPBACK)
+        self._user = _UNPRIVILEGED if os.geteuid() == 0 else None
+        if self._user is not None:
+            entry = pwd.getpwnam(self._user)
+            os.chown(folder, entry.pw_uid, entry.pw_gid)
+        secret = folder / "password"
+        secret.write_text(_PASSWORD)
+        secret.chmod(0o644)
+        self._run(
+            "initdb", "-D", str(self._data), "-U", "tests", "--auth=scram-sha-256",
+            "--pwfile", str(secret), "--no-sync", "--no-locale", "-E", "UTF8", "--no-instructions",
+        )  # fmt: skip
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def url(self, proxy_port: int | None = None, name: str = "postgres") -> str:
+        """Return the address of a database, through a proxy at 127.0.0.1 if one is given."""
+        password = _PASSWORD.replace("/", "%2F").replace("@", "%40")
+        place = f"{LOOPBACK}:{self.port}" if proxy_port is None else f"127.0.0.1:{proxy_port}"
+        return f"postgresql://tests:{password}@{place}/{name}"
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    str(self._binaries / "postgres"), "-D", str(self._data),
+                    "-c", f"port={self.port}", "-c", f"listen_addresses={LOOPBACK}",
+                    "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "timezone=UTC",
+                    "-c", "shared_buffers=16MB", "-c", "max_connections=60",
+                ],
+                stdout=log, stderr=log, user=self._user, cwd="/",
+            )  # fmt: skip
+        wait_until(self._answers, f"an answer of PostgreSQL; its log is {self._log}")
+
+    def stop(self) -> None:
+        """Stop at once, as a machine that loses its power."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGQUIT)
+        self._process.wait()
+
+    def make_database(self, name: str) -> str:
+        """Make an empty database and return its address."""
+        self.execute(f"CREATE DATABASE {name}")
+        return self.url(name=name)
+
+    def execute(self, statement: str, name: str = "postgres") -> list[tuple[object, ...]]:
+        """Execute a statement as the tests' own user."""
+        psycopg: Any = importlib.import_module("psycopg")
+        with psycopg.connect(self.url(name=name), autocommit=True) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, self._log.read_text()
+        ready = [str(self._binaries / "pg_isready"), "-q", "-h", LOOPBACK, "-p", str(self.port)]
+        return subprocess.run(ready, check=False).returncode == 0
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run(
+            [str(self._binaries / program), *arguments],
+            check=True, stdout=subprocess.DEVNULL, user=self._user, cwd="/",
+        )  # fmt: skip
+
+
+@contextmanager
+def postgres_server() -> Generator[PostgresServer]:
+    """Run a server until the context is left."""
+    pytest.importorskip("psycopg", reason="psycopg is not installed: the extra postgres")
+    folder = Path(tempfile.mkdtemp(prefix=f"switchfold-pg-{os.getpid()}-"))
+    server = PostgresServer(folder)
+    try:
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder)
