@@ -13,7 +13,7 @@ from benchmarks.drills.soak_run import Soak
 from benchmarks.drills.soak_verdict import problems
 from switchfold.bmv2_topos import state
 
-NUM_ROUNDS = int(os.environ.get("SWITCHFOLD_SOAK_ROUNDS", "4"))
+NUM_ROUNDS = int(os.environ.get("SWITCHFOLD_SOAK_ROUNDS", "3"))
 """A round takes about 10 s."""
 
 
