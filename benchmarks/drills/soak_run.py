@@ -34,6 +34,7 @@ CALM_EVENTS: Final = (RandomEvent.KILL, RandomEvent.JOIN, RandomEvent.CUT, Rando
 CALM_TENSORS: Final = 50
 """Tensors of a round between which nothing happens, for the latency."""
 WORKER: Final = "worker among hosts"
+LEAST_ROUNDS: Final = 4
 _HOT_EVERY: Final = 3
 """Rounds from one death of a worker with hot rows to the next."""
 _SUMMING: Final = Drill(name="soak", fails="nothing", act=controller_killed)
@@ -74,22 +75,23 @@ class Soak:
         self._folder, self._seed, self._say = folder, seed, say
         self._pids: dict[str, int] = {}
 
-    def run(self, seconds: float) -> SoakRecord:
-        """Run for so long, and for the end of the last round.
+    def run(self, seconds: float, rounds: int = LEAST_ROUNDS) -> SoakRecord:
+        """Run for so long once all jobs run, and at least for so many rounds.
 
         Raises AssertionError or queue.Empty for a sum that is wrong or does not come.
         """
-        begin_s = time.monotonic()
         name = self._rig.testbed.name
         with self._rig:
             before = namespaces_of(name)
             with self._jobs() as (scene, among_hosts, hot):
+                begin_s = time.monotonic()
                 warm = RandomDrill(scene, self._seed, self._say)
-                self._rounds(warm, among_hosts, hot, begin_s + WARM_UP * seconds)
+                self._rounds(warm, among_hosts, hot, begin_s + WARM_UP * seconds, 1)
                 calm = RandomDrill(scene, self._seed, self._say, CALM_EVENTS)
                 calm.take_over(warm)
                 self._watch_footprints(scene, among_hosts[0], hot)
-                self._rounds(calm, among_hosts, hot, begin_s + seconds)
+                self._rounds(calm, among_hosts, hot, begin_s + seconds, rounds)
+                self.record.seconds = time.monotonic() - begin_s
                 hot.check()
                 self.record.pushes = sum(counts.num_pushes for counts in hot.counts)
             self._await_rest()
@@ -98,7 +100,6 @@ class Soak:
                 text = (self._rig.testbed.run_directory / f"{log}.log").read_text()
                 self.record.logs[log] = text.splitlines()
         self.record.namespaces = (before, at_end, namespaces_of(name))
-        self.record.seconds = time.monotonic() - begin_s
         return self.record
 
     @contextmanager
@@ -116,9 +117,15 @@ class Soak:
             yield scene, among_hosts, hot
 
     def _rounds(
-        self, drill: RandomDrill, among_hosts: list[WorkerProcess], hot: HotDrill, end_s: float
+        self,
+        drill: RandomDrill,
+        among_hosts: list[WorkerProcess],
+        hot: HotDrill,
+        end_s: float,
+        least: int,
     ) -> None:
-        while time.monotonic() < end_s:
+        """Go on until a time, and at least until there have been so many rounds of the soak."""
+        while time.monotonic() < end_s or self.record.rounds < least:
             number = self.record.rounds
             self.record.rounds += 1
             drill.step()
