@@ -67,11 +67,6 @@ class OperatorClient:
         """Address of the controller that has answered, or that is called first."""
         return self._controllers.current
 
-    @property
-    def addresses(self) -> tuple[str, ...]:
-        """All addresses that were named."""
-        return self._controllers.all
-
     def at(self, address: str) -> OperatorClient:
         """Return a client of another controller, with the same token and certificate."""
         folder = None if self._credentials is None else self._credentials.folder
@@ -198,7 +193,7 @@ class OperatorClient:
                 text = escaped(error.details() or "")
                 return ControllerUnreachableError(f"controller at {self.address}: {text}")
             return ControllerUnreachableError(
-                f"no controller answers at {' or '.join(self.addresses)}; start one with "
+                f"no controller answers at {' or '.join(self._controllers.all)}; start one with "
                 "'switchfold controller run' or give --controller ADDRESS; `switchfold testbed "
                 "status` shows the addresses of testbeds' controllers"
             )
