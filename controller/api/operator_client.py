@@ -90,11 +90,6 @@ class OperatorClient:
         """Address of the controller that has answered, or that is called first."""
         return self._controllers.current
 
-    @property
-    def addresses(self) -> tuple[str, ...]:
-        """All addresses that were named."""
-        return self._controllers.all
-
     def at(self, address: str) -> OperatorClient:
         """Return a client of another controller, with the same token and certificate."""
         folder = None if self._credentials is None else self._credentials.folder
@@ -194,7 +189,7 @@ class OperatorClient:
 
     def _unreachable(self) -> ControllerUnreachableError:
         return ControllerUnreachableError(
-            f"no controller answers at {' or '.join(self.addresses)}; start one with 'switchfold "
+            f"no controller answers at {' or '.join(self._controllers.all)}; start one with 'switchfold "
             "controller run' or give --controller ADDRESS; `switchfold testbed "
             "status` shows the addresses of testbeds' controllers"
         )

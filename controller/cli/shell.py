@@ -37,7 +37,8 @@ _CONNECT_TIMEOUT_S = 3.0
     type=int,
     default=1,
     show_default=True,
-    help="Below the controller's 10, the shell can only read. Above, it takes the switch over.",
+    help="Below the controller's term, at least 10, the shell can only read. Above, it takes the"
+    " switch over.",
 )
 @switch_credentials_option
 @controller_option
