@@ -23,7 +23,7 @@ from ..errors import (
 )
 from ..fabric.fabric import Fabric
 from ..fabric.routes import routes_at
-from ..jobs.job import Placement, TreeId
+from ..jobs.job import Generation, Placement, TreeId
 from ..tables import outcome
 from ..tables.hot_row import RowPlacement
 from ..tables.outcome import Count, OrdinaryOutcome
@@ -93,6 +93,8 @@ class SwitchSession:
         """Called whenever the switch has become ready."""
         self.on_gone: Callable[[], None] | None = None
         """Called when the switch has been out of reach for `switch_gone_s`."""
+        self.note_generation: Callable[[Generation], Generation] = lambda seen: seen
+        """Told of the newest generation that the switch has seen; returns the newest of all."""
         self._placements = placements
         self._rows = rows or list[RowPlacement]
         alone = Fabric(switches={config.name: config})
@@ -284,7 +286,7 @@ class SwitchSession:
             if down.done():
                 raise self._unreachable("connection lost")
             return
-        self._switch, self._reconciler = switch, Reconciler(switch)
+        self._switch, self._reconciler = switch, Reconciler(switch, self.note_generation)
         _, lost = await self._apply()
         self._stop_waiting()
         await self._set_state(LinkState.READY, None)
