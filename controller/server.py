@@ -73,6 +73,8 @@ class ControllerServer:
             )
             for switch in config.switches
         }
+        for link in self.links.values():
+            link.note_generation = self._database.note_generation
         self.views = Views(config, self._database, self.links, fabric=self.fabric_state.fabric_for)
         self.membership = Membership(config, self._database, self.links, self.views, row_sets)
         self.fabric_watch = FabricWatch(

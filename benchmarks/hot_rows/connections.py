@@ -191,6 +191,7 @@ def report(
             f"entries of table {name}: {tables.get(name, 0)}; workers + servers: {members},"
             f" workers x servers: {len(workers) * num_servers}"
         )
+    print("table worker_address has one more: the mark of generations")
     return {"figures": figures, "peers": peers, "tables": tables}
 
 

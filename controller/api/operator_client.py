@@ -189,9 +189,9 @@ class OperatorClient:
 
     def _unreachable(self) -> ControllerUnreachableError:
         return ControllerUnreachableError(
-            f"no controller answers at {' or '.join(self._controllers.all)}; start one with 'switchfold "
-            "controller run' or give --controller ADDRESS; `switchfold testbed "
-            "status` shows the addresses of testbeds' controllers"
+            f"no controller answers at {' or '.join(self._controllers.all)}; start one with "
+            "'switchfold controller run' or give --controller ADDRESS; `switchfold testbed status` "
+            "shows the addresses of testbeds' controllers"
         )
 
     def _open(self, options: list[tuple[str, int]]) -> Any:

@@ -113,6 +113,16 @@ class Database:
             _set_meta(connection, "generation", generation)
         return generation
 
+    def note_generation(self, generation: Generation) -> Generation:
+        """Allocate only above a generation that a switch has shown; return the newest known."""
+        (row,) = self._store.select("SELECT value FROM meta WHERE key = 'generation'")
+        newest = int(row["value"])
+        if generation <= newest:
+            return newest
+        with self._store.change(is_record=True) as connection:
+            _set_meta(connection, "generation", generation)
+        return generation
+
     def allocate_tree_id(self, used: Collection[TreeId]) -> TreeId:
         """Return the id after the last one given that is not in `used` (1..32767, cyclic).
 

@@ -70,7 +70,8 @@ class Replanner:
         state.on_change(self._fabric_changed)
 
     async def run(self) -> None:
-        """Sample until cancelled."""
+        """Sample until cancelled; first move jobs that an earlier controller has not moved."""
+        self._leave_what_is_down("out of use since before the controller started", is_broken=False)
         loop = asyncio.get_running_loop()
         while True:
             await self.step()
@@ -138,10 +139,7 @@ class Replanner:
 
     def _fabric_changed(self, fabric: Fabric, reason: str) -> None:
         """Move the jobs whose trees use what is gone, and others that get better trees."""
-        affected = [x for x in self._on_switches() if _uses_what_is_down(x, fabric)]
-        if affected:
-            is_broken = "dead" in reason
-            self._replan([view.job_number for view in affected], reason, is_broken)
+        affected = self._leave_what_is_down(reason, is_broken="dead" in reason)
         better: list[JobNumber] = []
         for view in self._on_switches():
             if view in affected:
@@ -154,6 +152,17 @@ class Replanner:
                 better.append(view.job_number)
         if better:
             self._replan(better, reason, False)
+
+    def _leave_what_is_down(self, reason: str, *, is_broken: bool) -> list[View]:
+        """Move the jobs whose trees use a link or a switch that is out of use; return their views.
+
+        `is_broken`: it carries nothing any more.
+        """
+        fabric = self._state.fabric
+        affected = [x for x in self._on_switches() if _uses_what_is_down(x, fabric)]
+        if affected:
+            self._replan([view.job_number for view in affected], reason, is_broken)
+        return affected
 
     def _on_switches(self) -> Sequence[View]:
         return [view for view in self._views() if view.trees]

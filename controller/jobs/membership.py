@@ -39,7 +39,7 @@ from .arrival import (
 )
 from .attachment import attached_switch, attached_worker
 from .diagnosis import Diagnosis
-from .job import Job, JobNumber, View, Worker
+from .job import Job, JobNumber, View, ViewState, Worker
 from .job_manager import JobManager
 from .job_request import JobToken, spent_token, wrong_token
 from .live_job import LiveJob
@@ -92,6 +92,10 @@ class Membership:
             if reason is not None:
                 self._database.end_job(job.job_number, reason)
                 continue
+            for view in job.live_views:
+                if view.state is ViewState.PLANNED:  # no worker has heard of it but as a proposal
+                    self._database.forget_view(view.generation)
+            job = self._database.job(job.job_number)  # noqa: PLW2901 - without those views
             barriers = self._database.released_barriers(job.job_number)
             token = self._database.job_token(job.job_number)
             live, change_request = restored_job(

@@ -17,8 +17,11 @@ def reason_to_end(
     job: Job, switches: Collection[str], digests: Mapping[WorkerId, bytes]
 ) -> str | None:
     """Return why a job of the database cannot go on, None if it can."""
-    if job.state is JobState.WAITING:
-        return "controller restarted before the job ran"
+    is_installed = any(view.state is ViewState.INSTALLED for view in job.live_views)
+    if job.state is JobState.WAITING or not is_installed:
+        has_begun_to_end = job.state is JobState.RUNNING and not job.live_views
+        when = "while the job ended" if has_begun_to_end else "before the job ran"
+        return f"controller restarted {when}"
     if unknown := {worker.switch for worker in job.workers} - set(switches):
         return f"switch {', '.join(sorted(unknown))} is not configured any more"
     if not digests:

@@ -5,14 +5,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from finsy import GRPCStatusCode, P4ClientError, P4MulticastGroupEntry, P4TableEntry, Switch
 
 from ..fabric.routes import Route
-from ..jobs.job import Placement, TreeId
+from ..jobs.job import Generation, Placement, TreeId
 from ..tables import hot_row, ipv4_forward, outcome, result_delivery, worker_admission
+from .generation_mark import mark_entry, newest_generation
 from .switch_read import read_entities
 
 _LOGGER = logging.getLogger(__name__)
@@ -57,15 +58,20 @@ def desired_entities(routes: Iterable[Route], placements: Iterable[Placement]) -
 class Reconciler:
     """Reconciles one connected switch."""
 
-    def __init__(self, switch: Switch) -> None:
+    def __init__(self, switch: Switch, note_generation: Callable[[Generation], Generation]) -> None:
+        """`note_generation` is told what the switch has seen, and returns the newest one known."""
         self._switch = switch
+        self._note_generation = note_generation
         self._written_groups: dict[int, Entity] | None = None
         """Groups written on this connection, where the switch cannot read groups back."""
 
     async def reconcile(self, desired: list[Entity]) -> Changes:
         """Write the difference between the switch and `desired`; running jobs are not touched."""
-        actual = {self._key(entity): entity for entity in await self._read()}
-        wanted = {self._key(entity): entity for entity in desired}
+        found = await self._read()
+        newest = self._note_generation(newest_generation(found))
+        mark = [mark_entry(newest)] if newest else []
+        actual = {self._key(entity): entity for entity in found}
+        wanted = {self._key(entity): entity for entity in (*mark, *desired)}
         deletions = [entity for key, entity in actual.items() if key not in wanted]
         insertions = [entity for key, entity in wanted.items() if key not in actual]
         modifications = [

@@ -25,7 +25,7 @@ from ..errors import (
 )
 from ..fabric.fabric import Fabric
 from ..fabric.routes import routes_at
-from ..jobs.job import Placement, TreeId
+from ..jobs.job import Generation, Placement, TreeId
 from ..leadership.leader import Leader
 from ..tables import outcome
 from ..tables.hot_row import RowPlacement
@@ -107,6 +107,8 @@ class SwitchSession:
         """Called whenever the switch has become ready."""
         self.on_gone: Callable[[], None] | None = None
         """Called when the switch has been out of reach for `switch_gone_s`."""
+        self.note_generation: Callable[[Generation], Generation] = lambda seen: seen
+        """Told of the newest generation that the switch has seen; returns the newest of all."""
         self._leader = leader
         self._placements = desired.placements
         self._rows = desired.rows
@@ -295,7 +297,7 @@ class SwitchSession:
         if not switch.is_primary:
             await self._be_backup(switch, down)
             return
-        self._switch, self._reconciler = switch, Reconciler(switch)
+        self._switch, self._reconciler = switch, Reconciler(switch, self.note_generation)
         _, lost = await self._apply()
         self._stop_waiting()
         await self._set_state(LinkState.READY, None)

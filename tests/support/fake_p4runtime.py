@@ -54,9 +54,11 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
         self.entities.clear()
 
     def tables(self) -> dict[int, int]:
-        """Number of entries by table id; groups under 0."""
+        """Number of entries by table id; groups under 0. The mark of generations does not count."""
         sizes: dict[int, int] = {}
         for entity in self.entities.values():
+            if is_mark(entity):
+                continue
             sizes[entity.table_entry.table_id] = sizes.get(entity.table_entry.table_id, 0) + 1
         return sizes
 
@@ -184,6 +186,12 @@ def _arbitration(device_id: int, primary: int, code: int) -> p4r.StreamMessageRe
         status=rpc_status.Status(code=code),
     )
     return p4r.StreamMessageResponse(arbitration=update)
+
+
+def is_mark(entity: p4r.Entity) -> bool:
+    """Whether an entry keeps the newest generation: its key is of no tree, so all zeros."""
+    fields = entity.table_entry.match
+    return bool(fields) and all(field.exact.value == b"\0" for field in fields)
 
 
 def key(entity: p4r.Entity) -> bytes:

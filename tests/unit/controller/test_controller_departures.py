@@ -11,6 +11,7 @@ import sqlite3
 from pathlib import Path
 
 from controller_fixtures import (
+    HOSTS,
     FakeWorker,
     fake_switch,
     join_all,
@@ -22,8 +23,9 @@ from controller_fixtures import (
 from planned_trees import planned_trees
 from switchfold.controller.config import SwitchConfig
 from switchfold.controller.database.database import Database
-from switchfold.controller.jobs.job import JobState, View, ViewState, Worker, WorkerState
+from switchfold.controller.jobs.job import Job, JobState, View, ViewState, Worker, WorkerState
 from switchfold.controller.jobs.job_request import JobRequest
+from switchfold.controller.tables.outcome import TREE_OUTCOMES
 
 
 def test_disconnect_of_a_waiting_worker_leaves_other_jobs_alone(tmp_path: Path):
@@ -100,6 +102,46 @@ def test_job_that_all_workers_left_ends_at_a_restart(tmp_path: Path):
     assert _state_after_restart(tmp_path / "b", left, lost) is JobState.ENDED
     assert _state_after_restart(tmp_path / "d", joined, lost) is JobState.RUNNING
     assert _state_after_restart(tmp_path / "c", joined, left) is JobState.RUNNING
+
+
+def _after_restart(folder: Path, *states: ViewState) -> tuple[list[View], Job]:
+    """Return the live views of a job whose views were in these states when a controller died."""
+
+    async def scenario() -> tuple[list[View], Job]:
+        async with fake_switch() as fake:
+            folder.mkdir()
+            config = make_config(folder, fake)
+            job_number = _leave_running(config.database, (WorkerState.JOINED,))
+            database = Database(config.database)
+            (first,) = database.live_views()
+            for number, state in enumerate(states):
+                tree = dataclasses.replace(
+                    first.trees[0],
+                    tree_id=1 + number,
+                    nodes=(dataclasses.replace(first.trees[0].nodes[0], slot_base=64 * number),),
+                )
+                generation = first.generation + number
+                view = dataclasses.replace(first, generation=generation, trees=(tree,), state=state)
+                database.store_view(view)
+            database.close()
+            async with serving(config) as server:
+                stored = server.membership._database  # pyright: ignore[reportPrivateUsage]
+                assert sum(fake.tables().values()) == len(HOSTS) + sum(
+                    4 + len(TREE_OUTCOMES) for view in stored.live_views()
+                )
+                return stored.live_views(), stored.job(job_number)
+
+    return run(scenario())
+
+
+def test_view_that_was_only_planned_is_forgotten_at_a_restart(tmp_path: Path):
+    planned, installed, removed = ViewState.PLANNED, ViewState.INSTALLED, ViewState.REMOVED
+    views, job = _after_restart(tmp_path / "change", installed, planned)
+    assert ([view.state for view in views], job.state) == ([installed], JobState.RUNNING)
+    views, job = _after_restart(tmp_path / "start", planned)
+    assert (views, job.reason) == ([], "controller restarted before the job ran")
+    views, job = _after_restart(tmp_path / "end", removed)
+    assert (views, job.reason) == ([], "controller restarted while the job ended")
 
 
 def test_job_of_the_release_before_ends_at_the_start_of_this_one(tmp_path: Path):

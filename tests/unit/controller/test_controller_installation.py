@@ -76,7 +76,7 @@ class Site:
         return self.database.start_job(job.job_number)
 
     def entries(self) -> dict[str, int]:
-        return {name: len(fake.entities) for name, fake in self.fakes.items()}
+        return {name: sum(fake.tables().values()) for name, fake in self.fakes.items()}
 
     def count(self, switch: str, packets: int) -> None:
         """Let a switch have counted packets of every outcome entry."""

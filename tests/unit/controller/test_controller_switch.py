@@ -268,7 +268,7 @@ def test_two_switches_share_no_slots(tmp_path: Path):
             )
             for worker in workers:
                 await worker.join_reply()
-            assert len(two.entities) == 1 + 1 + 1 + 1 + len(TREE_OUTCOMES)
+            assert sum(two.tables().values()) == 1 + 1 + 1 + 1 + len(TREE_OUTCOMES)
             for worker in workers:
                 await worker.close()
 

@@ -248,3 +248,19 @@ def test_operator_moves_jobs_off_a_link_and_back(bench: Bench):
     bench.views = [bench.make_view(avoid="s3")]
     bench.state.set_link("s1-s3", is_up=True)
     assert bench.asked[1:] == [([1], "link s1-s3 is up", False)]
+
+
+def test_jobs_on_a_closed_link_are_moved_when_a_controller_starts(bench: Bench):
+    """The one before was killed between storing that the link is closed and moving them."""
+    bench.state.set_link("s1-s3", is_up=False)
+    bench.views = [bench.view]
+    assert bench.asked == []
+
+    async def begin() -> None:
+        task = asyncio.create_task(bench.replanner.run())
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(begin())
+    assert bench.asked == [([1], "out of use since before the controller started", False)]
