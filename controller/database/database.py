@@ -98,8 +98,11 @@ class Database:
         return int(rows[0]["value"])
 
     def raise_term(self, least: int) -> int:
-        """Begin a term above every earlier one, at least `least`, and return it."""
-        with self._store.change() as connection:
+        """Begin a term above every earlier one, at least `least`, and return it.
+
+        It is a record: a controller may start while the disk is full.
+        """
+        with self._store.change(is_record=True) as connection:
             term = max(_meta(connection, "term") + 1, least)
             _set_meta(connection, "term", term)
         return term

@@ -37,7 +37,7 @@ class FileLeader(Leader):
     """Leads as long as it has the SQLite file, which is locked."""
 
     def __init__(self, database: Database, least_term: int) -> None:
-        """Begin a new term; DatabaseError when that cannot be stored."""
+        """Begin a new term."""
         self._database = database
         self.term = database.raise_term(least_term)
 

@@ -8,19 +8,16 @@ controller that another one has replaced would take the other's id, and the swit
 
 from __future__ import annotations
 
-import sys
 from typing import Any, cast
 
 from finsy import Switch
 from finsy.grpcutil import GRPCStatusCode
+from finsy.p4arbitrator import Arbitrator
 from finsy.p4client import P4RpcStatus
 from finsy.proto import U128, p4r
 
-_module = sys.modules["finsy.switch"]
-_Arbitrator: Any = _module.__dict__["Arbitrator"]
 
-
-class TermArbitrator(_Arbitrator):
+class TermArbitrator(Arbitrator):
     """finsy's, but with our election id or a lower one; lower where another client has ours."""
 
     highest: int | None = None
@@ -48,7 +45,7 @@ class TermArbitrator(_Arbitrator):
             cast("Any", switch)._become_backup()
         else:
             self.highest = None
-            await _Arbitrator.update(self, switch, msg)
+            await super().update(switch, msg)
 
     async def _request_primary(self, switch: Switch) -> None:
         """Ask with our own id, which no remembered one exceeds."""
@@ -56,11 +53,12 @@ class TermArbitrator(_Arbitrator):
         await self._send(switch)
 
 
+def arbitrate_by_term(switch: Switch) -> None:
+    """Let a switch that is not connected yet arbitrate by our term: finsy offers no option."""
+    cast("Any", switch)._arbitrator = TermArbitrator(switch.options.initial_election_id)
+
+
 def highest_without_primary(switch: Switch) -> int | None:
     """Return the election id that we must exceed to become primary; None if there is a primary."""
     arbitrator: TermArbitrator = cast("Any", switch)._arbitrator
     return arbitrator.highest
-
-
-# finsy accepts no arbitrator from its caller: each switch makes one of this class.
-_module.__dict__["Arbitrator"] = TermArbitrator

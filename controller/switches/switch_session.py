@@ -30,7 +30,7 @@ from ..leadership.leader import Leader
 from ..tables import outcome
 from ..tables.hot_row import RowPlacement
 from ..tables.outcome import Count, OrdinaryOutcome
-from .arbitration import highest_without_primary
+from .arbitration import arbitrate_by_term, highest_without_primary
 from .packet_io import answer_arp
 from .program import AggregationProgram, describe
 from .reconcile import Changes, Reconciler, desired_entities
@@ -275,6 +275,7 @@ class SwitchSession:
             channel_credentials=switch_credentials(self.config),
         )
         switch = Switch(self.config.name, self.config.address, options)
+        arbitrate_by_term(switch)
         if not has_program:
             await self._set_state(LinkState.LOADING, None)
         try:

@@ -77,7 +77,7 @@ def waits_long(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def limit_connections(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    monkeypatch.setattr("switchfold.controller.server.max_connections", lambda: count)
+    monkeypatch.setattr("switchfold.controller.listening.max_connections", lambda: count)
 
 
 def read_on(sock: socket.socket) -> bytes:
