@@ -14,9 +14,10 @@ FILES = resource.RLIMIT_NOFILE
 
 def leave_free(count: int) -> None:
     """Let this process open at most so many files more."""
-    free = os.open(os.devnull, os.O_RDONLY)  # the kernel gives the lowest free number
-    os.close(free)
-    resource.setrlimit(FILES, (free + count, resource.getrlimit(FILES)[1]))
+    taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(count + 1)]  # the lowest free numbers
+    resource.setrlimit(FILES, (taken[-1], resource.getrlimit(FILES)[1]))
+    for each in taken:
+        os.close(each)
 
 
 @contextmanager

@@ -96,9 +96,10 @@ def test_strangers_are_closed_where_files_run_out(group: PeerGroup):
                 assert len(challenge(stranger)) == CHALLENGE_BYTES
             check_sum(group)
         closed = [is_closed(each) for each in strangers]
-        kept = room - 1  # the kernel wants a free file before it looks for a connection
-        assert closed == [True] * (len(closed) - kept) + [False] * kept
-        assert server.counters["refused_accept"] == server.counters["refused_full"]
+        # How many are kept is not ours alone: threads of earlier tests may give files back.
+        assert closed == sorted(closed, reverse=True), "the oldest are closed first"
+        assert 0 < server.counters["refused_full"] == closed.count(True) < len(closed)
+        assert server.counters["refused_accept"] >= server.counters["refused_full"]
         assert_member_is_served(group)
 
 
