@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from own_process import run_apart
 from side_by_side import make_scheduler, shorten_folder
 from torch_ranks import torch_testbed
 
@@ -62,6 +63,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     shorten_folder(config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    return run_apart(pyfuncitem) or None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,9 +13,14 @@ FILES = resource.RLIMIT_NOFILE
 
 
 def leave_free(count: int) -> None:
-    """Let this process open at most so many files more."""
+    """Let this process open at most so many files more.
+
+    Other threads must not close or open files: mark the test `own_process`.
+    """
+    _, most = resource.getrlimit(FILES)
+    resource.setrlimit(FILES, (most, most))
     taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(count + 1)]  # the lowest free numbers
-    resource.setrlimit(FILES, (taken[-1], resource.getrlimit(FILES)[1]))
+    resource.setrlimit(FILES, (taken[-1], most))
     for each in taken:
         os.close(each)
 

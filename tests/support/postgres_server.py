@@ -44,10 +44,13 @@ class PostgresServer:
         self._log = folder / "log"
         self.address = LOOPBACK
         self.port = free_port(address=LOOPBACK)
-        self._user = _UNPRIVILEGED if os.geteuid() == 0 else None
-        if self._user is not None:
-            entry = pwd.getpwnam(self._user)
+        # Not by Popen(user=...): it forks, and beside threads of gRPC some children crash.
+        self._as_user: list[str] = []
+        if os.geteuid() == 0:
+            entry = pwd.getpwnam(_UNPRIVILEGED)
             os.chown(folder, entry.pw_uid, entry.pw_gid)
+            ids = [f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups"]
+            self._as_user = ["setpriv", *ids, "--"]
         secret = folder / "password"
         secret.write_text(_PASSWORD)
         secret.chmod(0o644)
@@ -68,12 +71,12 @@ class PostgresServer:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    str(self._binaries / "postgres"), "-D", str(self._data),
+                    *self._as_user, str(self._binaries / "postgres"), "-D", str(self._data),
                     "-c", f"port={self.port}", "-c", f"listen_addresses={LOOPBACK}",
                     "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "timezone=UTC",
                     "-c", "shared_buffers=16MB", "-c", "max_connections=60",
                 ],
-                stdout=log, stderr=log, user=self._user, cwd="/",
+                stdout=log, stderr=log, cwd="/",
             )  # fmt: skip
         wait_until(self._answers, f"an answer of PostgreSQL; its log is {self._log}")
 
@@ -97,14 +100,15 @@ class PostgresServer:
 
     def _answers(self) -> bool:
         assert self._process is not None
-        assert self._process.poll() is None, self._log.read_text()
+        ended = self._process.poll()
+        assert ended is None, f"PostgreSQL ended by {ended}: {self._log.read_text()}"
         ready = [str(self._binaries / "pg_isready"), "-q", "-h", LOOPBACK, "-p", str(self.port)]
         return subprocess.run(ready, check=False).returncode == 0
 
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(
-            [str(self._binaries / program), *arguments],
-            check=True, stdout=subprocess.DEVNULL, user=self._user, cwd="/",
+            [*self._as_user, str(self._binaries / program), *arguments],
+            check=True, stdout=subprocess.DEVNULL, cwd="/",
         )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ def limit_as_before() -> Iterator[None]:
         yield
 
 
+@pytest.mark.own_process
 def test_worker_beyond_the_limit_of_open_files(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
