@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from benchmarks.drills import failures
+from benchmarks.drills.controllers import LEADER_DRILLS
 from benchmarks.drills.drill import SWITCH_RESTART_S, Drill, DrillFabric, StatedOutcome, SumPath
 from benchmarks.drills.hot import HOT_DRILLS
 
@@ -114,6 +115,21 @@ SWITCHES: Final = (
         act=failures.switch_restarted("s1"),
         time_s=SWITCH_RESTART_S,
         why=_RESTART,
+    ),
+    Drill(
+        name="switch frozen",
+        fails="s1 is stopped for 3 s; time from its continuation",
+        act=failures.switch_frozen("s1", 3.0),
+    ),
+    Drill(
+        name="switch's clock jumps ahead",
+        fails="the wall clock of s1 jumps by 1 h",
+        act=failures.switch_clock_jumps("s1", failures.HOUR_S),
+    ),
+    Drill(
+        name="switch's clock jumps back",
+        fails="the wall clock of s1 jumps by -1 h",
+        act=failures.switch_clock_jumps("s1", -failures.HOUR_S),
     ),
     Drill(
         name="switch gone, hosts have another route",
@@ -255,6 +271,12 @@ TREES: Final = (
         why=_TREE,
     ),
     Drill(
+        name="spine frozen",
+        fabric=DrillFabric.TWO_TREES,
+        fails="the root of one of two trees is stopped for 3 s; time from its continuation",
+        act=failures.root_frozen(3.0),
+    ),
+    Drill(
         name="uplink down",
         fabric=DrillFabric.TWO_TREES,
         fails="the link of s1 to the root of one of two trees carries nothing",
@@ -323,4 +345,4 @@ TREES: Final = (
     ),
 )
 
-DRILLS: Final = (*WORKERS, *LINKS, *SWITCHES, *CONTROLLER, *TREES, *HOT_DRILLS)
+DRILLS: Final = (*WORKERS, *LINKS, *SWITCHES, *CONTROLLER, *TREES, *HOT_DRILLS, *LEADER_DRILLS)

@@ -30,6 +30,8 @@ class DrillFabric(enum.StrEnum):
     """The same with slow uplinks: a job has a tree over each spine."""
     SERVERS = "one switch, parameter servers"
     """Three workers, and two servers with a log and hot rows, all at s1."""
+    CONTROLLERS = "one switch, two controllers"
+    """Two workers at a softswitch; both controllers have one PostgreSQL database."""
 
 
 class SumPath(enum.StrEnum):

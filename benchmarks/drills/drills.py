@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
 from benchmarks.drills.catalogue import DRILLS  # noqa: E402
+from benchmarks.drills.controllers import PairRig  # noqa: E402
 from benchmarks.drills.drill import Drill, DrillFabric  # noqa: E402
 from benchmarks.drills.hot import HotRig  # noqa: E402
 from benchmarks.drills.perform import PROBLEMS, Performance, describe, perform  # noqa: E402
@@ -33,6 +34,7 @@ from benchmarks.support.machine import (  # noqa: E402
     machine_line,
 )
 from benchmarks.support.results import write_json  # noqa: E402
+from postgres_server import missing_part  # noqa: E402
 from switchfold.bmv2_topos.processes.daemons import Target  # noqa: E402
 
 PAGE = ROOT / "docs" / "drills.md"
@@ -48,6 +50,9 @@ def run_drills(target: Target, drills: Sequence[Drill]) -> list[DrillRow]:
         with tempfile.TemporaryDirectory(prefix="drills") as folder:
             if fabric is DrillFabric.SERVERS:
                 rows += run_hot_drills(target, here, Path(folder))
+                continue
+            if fabric is DrillFabric.CONTROLLERS:
+                rows += run_leader_drills(target, here, Path(folder))
                 continue
             with Rig(fabric, target, Path(folder)) as rig:
                 act = partial(perform, rig)
@@ -65,6 +70,17 @@ def run_hot_drills(target: Target, drills: Sequence[Drill], folder: Path) -> lis
             print(f"  NOT REACHED: {exc}")
             rows = [replace(row, performance=None, problem=str(exc)) for row in rows]
     return rows
+
+
+def run_leader_drills(target: Target, drills: Sequence[Drill], folder: Path) -> list[DrillRow]:
+    """Perform the drills of two controllers, which have a softswitch, where PostgreSQL is found."""
+    if target != "softswitch":
+        return []
+    if (missing := missing_part()) is not None:
+        print(f"drills of two controllers are left out: {missing}")
+        return []
+    with PairRig(folder) as rig:
+        return [run_drill(target, drill, rig.perform) for drill in drills]
 
 
 def run_drill(target: Target, drill: Drill, act: Callable[[Drill], Performance]) -> DrillRow:

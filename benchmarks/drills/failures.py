@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -126,6 +127,39 @@ def switch_killed(name: str) -> Act:
     return act
 
 
+def switch_frozen(name: str, seconds: float) -> Act:
+    """Let a switch not run for a time; the stated time begins when it runs again."""
+
+    def act(scene: Scene) -> float:
+        process = scene.rig.record_of(name)
+        assert process is not None, f"{name} does not run"
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(seconds)
+        os.kill(process.pid, signal.SIGCONT)
+        return time.monotonic()
+
+    return act
+
+
+def root_frozen(seconds: float) -> Act:
+    """The same with the root of the job's first tree."""
+    return lambda scene: switch_frozen(scene.roots[0], seconds)(scene)
+
+
+def switch_clock_jumps(name: str, seconds: int) -> Act:
+    """Let the wall clock of a switch jump, once its workers sum over a switch with that clock."""
+
+    def act(scene: Scene) -> float:
+        scene.rig.give_own_clock(lambda: scene.testbed.restart_switch(name))
+        for worker in scene.workers.values():
+            worker.until_later(time.monotonic())
+        begin_s = time.monotonic()
+        scene.rig.clock.jump(seconds)
+        return begin_s
+
+    return act
+
+
 def switch_restarted(name: str) -> Act:
     """Kill a switch and start it again; the stated time begins when it is killed."""
 
@@ -202,7 +236,7 @@ def controller_clock_jumps(seconds: int, killed: int) -> Act:
     """Let the wall clock of the controller jump, then kill a worker."""
 
     def act(scene: Scene) -> float:
-        scene.rig.give_controller_own_clock()
+        scene.rig.give_own_clock(scene.testbed.restart_controller)
         wait_until(lambda: not scene.shown.missing_workers, "workers that are back")
         scene.rig.clock.jump(seconds)
         return scene.workers[killed].kill()

@@ -7,12 +7,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, final
 
 from benchmarks.drills.drill import SWITCH_RESTART_S, Drill, DrillFabric, StatedOutcome
 from benchmarks.drills.perform import Performance
+from benchmarks.drills.small_disk import SmallDisk
 from hot_drill import HotDrill, Victim, drill_testbed
 from hot_drill_worker import WINDOW
 from switchfold.bmv2_topos import single_switch
@@ -20,6 +22,7 @@ from switchfold.bmv2_topos.processes.daemons import Target
 
 NUM_WORKERS: Final = 3
 NUM_SERVERS: Final = 2
+_LOG_MEBIBYTES: Final = 256
 _COUNTED: Final = StatedOutcome(
     text="every push of workers 0, 1, 2 counts once, and more are confirmed"
 )
@@ -33,17 +36,24 @@ class HotRig:
         """`folder` is for logs and counts."""
         name = f"drill{os.getpid()}-hot"
         self._testbed = drill_testbed(single_switch(NUM_WORKERS + NUM_SERVERS), name, target)
-        self._drill = HotDrill(
-            self._testbed, folder, num_workers=NUM_WORKERS, num_servers=NUM_SERVERS, hot_keys=60
+        self.disk = SmallDisk(folder / "disk", _LOG_MEBIBYTES)
+        self.hot = HotDrill(
+            self._testbed,
+            folder,
+            num_workers=NUM_WORKERS,
+            num_servers=NUM_SERVERS,
+            hot_keys=60,
+            logs=self.disk.folder,
         )
+        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._testbed.up()
-        try:
-            self._drill.__enter__()
-        except BaseException:
-            self._testbed.down()
-            raise
+        with ExitStack() as stack:
+            stack.enter_context(self.disk)
+            self._testbed.up()
+            stack.callback(self._testbed.down)
+            stack.enter_context(self.hot)
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
@@ -52,31 +62,38 @@ class HotRig:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        try:
-            self._drill.__exit__(exc_type, exc, traceback)
-        finally:
-            self._testbed.down()
+        self._stack.close()
 
     def perform(self, drill: Drill) -> Performance:
         """Kill what the drill names, once hot rows are in use; wait until every worker goes on."""
-        self._drill.await_hot_rows()
-        begin_s = drill.act(self._drill)
+        self.hot.await_hot_rows()
+        begin_s = drill.act(self)
         # So many receipts cannot be those of pushes from before.
-        self._drill.await_progress(WINDOW + 1)
+        self.hot.await_progress(WINDOW + 1)
         return Performance(measured_s=time.monotonic() - begin_s, longest_pause_s=0.0, reason="")
 
     def check(self) -> None:
         """Let the workers end; AssertionError unless servers have each push once."""
-        self._drill.check()
+        self.hot.check()
 
 
-def _killed(victim: Victim, number: int = 0) -> Callable[[HotDrill], float]:
-    def act(hot: HotDrill) -> float:
+def _killed(victim: Victim, number: int = 0) -> Callable[[HotRig], float]:
+    def act(rig: HotRig) -> float:
         begin_s = time.monotonic()
-        hot.kill(victim, number)
+        rig.hot.kill(victim, number)
         return begin_s
 
     return act
+
+
+def _log_disk_full(rig: HotRig) -> float:
+    """Fill the disk until each worker knows; the stated time begins when it has room."""
+    rig.disk.fill()
+    try:
+        rig.hot.await_refusals()
+    finally:
+        rig.disk.make_room()
+    return time.monotonic()
 
 
 HOT_DRILLS: Final = (
@@ -115,5 +132,13 @@ HOT_DRILLS: Final = (
         outcome=_COUNTED,
         time_s=SWITCH_RESTART_S,
         why="the start of the controller is part of it",
+    ),
+    Drill(
+        name="disk of the servers' logs full",
+        fabric=DrillFabric.SERVERS,
+        fails="the disk is full until each worker has had a push refused; time from when it has"
+        " room",
+        act=_log_disk_full,
+        outcome=_COUNTED,
     ),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -100,12 +100,12 @@ class Rig:
         found = [p for p in read_records(self.testbed.run_directory) if p.name == name]
         return found[0] if found and found[0].is_leader_alive() else None
 
-    def give_controller_own_clock(self) -> None:
-        """Start the controller again, with the rig's clock."""
+    def give_own_clock(self, start: Callable[[], None]) -> None:
+        """Let `start`, which starts a process of the testbed, give it the rig's clock."""
         before = {name: os.environ.get(name) for name in self.clock.environment}
         os.environ.update(self.clock.environment)
         try:
-            self.testbed.restart_controller()
+            start()
         finally:
             for name, value in before.items():
                 if value is None:

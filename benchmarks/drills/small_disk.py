@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A disk of its own for one database, which can be full."""
+"""A disk of its own for one database or log, which can be full."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-_SIZE: Final = "16m"
 _BLOCK: Final = bytes(4096)
 
 
 class SmallDisk:
     """A file system in memory, mounted for the duration of a `with` block; needs root."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, mebibytes: int = 16) -> None:
         self.folder = folder
+        self._size = f"size={mebibytes}m"
         self._filler = folder / "filler"
 
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = ["mount", "-t", "tmpfs", "-o", f"size={_SIZE}", "tmpfs", str(self.folder)]
+        command = ["mount", "-t", "tmpfs", "-o", self._size, "tmpfs", str(self.folder)]
         subprocess.run(command, check=True)
         return self
 

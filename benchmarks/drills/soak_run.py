@@ -34,6 +34,8 @@ CALM_EVENTS: Final = (RandomEvent.KILL, RandomEvent.JOIN, RandomEvent.CUT, Rando
 CALM_TENSORS: Final = 50
 """Tensors of a round between which nothing happens, for the latency."""
 WORKER: Final = "worker among hosts"
+RETAIN_BYTES: Final = 4 << 20
+"""Results that a worker keeps for others: so few that a leak is not taken for them."""
 LEAST_ROUNDS: Final = 4
 _HOT_EVERY: Final = 3
 """Rounds from one death of a worker with hot rows to the next."""
@@ -107,7 +109,11 @@ class Soak:
         """Run the jobs that last for the whole soak."""
         testbed = self._rig.testbed
         own = {worker: {"SWITCHFOLD_PEER_ADDRESS": back_address(worker)} for worker in range(3)}
-        options = {"SWITCHFOLD_PATH": "host", "VALUES": str(VALUES["softswitch"])}
+        options = {
+            "SWITCHFOLD_PATH": "host",
+            "VALUES": str(VALUES["softswitch"]),
+            "RETAIN_BYTES": str(RETAIN_BYTES),
+        }
         hot = HotDrill(testbed, self._folder, num_workers=2, num_servers=1, hot_keys=30)
         with (
             self._rig.job(_SUMMING) as scene,

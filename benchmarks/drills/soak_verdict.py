@@ -9,12 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from benchmarks.drills.soak_run import WORKER, SoakRecord
-from switchfold.hostlib.peers.results import DEFAULT_LIMIT_BYTES
+from benchmarks.drills.soak_run import SoakRecord
 
 MORE_MEMORY_BYTES: Final = 32 << 20
-"""A process may have so much more resident memory at the end than after the warm-up. A worker may
-have the results besides that it keeps for others."""
+"""A process may have so much more resident memory at the end than after the warm-up."""
 MORE_DESCRIPTORS: Final = 8
 """Streams of workers that come and go, and calls under way."""
 MORE_THREADS: Final = 4
@@ -33,9 +31,8 @@ def problems(record: SoakRecord) -> list[str]:
     found: list[str] = []
     for name, samples in record.footprints.items():
         first, last = samples[0], samples[-1]
-        more_bytes = MORE_MEMORY_BYTES + (DEFAULT_LIMIT_BYTES if name == WORKER else 0)
         for what, before, after, more in (
-            ("bytes of memory", first.memory_bytes, last.memory_bytes, more_bytes),
+            ("bytes of memory", first.memory_bytes, last.memory_bytes, MORE_MEMORY_BYTES),
             ("descriptors", first.descriptors, last.descriptors, MORE_DESCRIPTORS),
             ("threads", first.threads, last.threads, MORE_THREADS),
         ):

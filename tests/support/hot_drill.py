@@ -45,10 +45,20 @@ class HotDrill:
     """Workers, servers with a log, a switch and a controller, on hosts of their own."""
 
     def __init__(
-        self, testbed: Testbed, folder: Path, *, num_workers: int, num_servers: int, hot_keys: int
+        self,
+        testbed: Testbed,
+        folder: Path,
+        *,
+        num_workers: int,
+        num_servers: int,
+        hot_keys: int,
+        logs: Path | None = None,
     ) -> None:
-        """`testbed` has a host for each worker, then one for each server."""
-        self._testbed, self._folder = testbed, folder
+        """`testbed` has a host for each worker, then one for each server.
+
+        The servers' logs are in `logs`, or in `folder`.
+        """
+        self._testbed, self._folder, self._logs = testbed, folder, logs or folder
         self.num_workers, self._num_servers = num_workers, num_servers
         self._environment = {"HOT_KEYS": str(hot_keys), "OMP_NUM_THREADS": "1"}
         self._stack = contextlib.ExitStack()
@@ -103,6 +113,15 @@ class HotDrill:
             self._workers[number] = self._start_worker(number, SWITCHFOLD_JOINING="1")
             _await_line(self._workers[number], "ready")
 
+    def await_refusals(self) -> None:
+        """Wait until each worker has had a push refused, more than it has now."""
+        before = [counts.num_refused for counts in self.counts]
+        wait_until(
+            lambda: all(c.num_refused > b for c, b in zip(self.counts, before, strict=True)),
+            "a refusal of each worker",
+            DEADLINE_S,
+        )
+
     def num_of(self, victim: Victim) -> int:
         """Return how many processes of a kind there are."""
         return {Victim.WORKER: self.num_workers, Victim.SERVER: self._num_servers}.get(victim, 1)
@@ -154,8 +173,13 @@ class HotDrill:
             assert counts.confirmed.any()
             assert (counted >= counts.confirmed).all(), f"a push of worker {number} was lost"
             assert (counted <= counts.asked).all(), f"a push of worker {number} counted twice"
-            # What is asked for and not confirmed was under way when its worker was killed.
-            assert self.deaths[number] or (counts.asked == counts.confirmed).all()
+            # What is asked for and not confirmed was refused by a server whose disk was full, or
+            # was under way when its worker was killed.
+            assert (
+                self.deaths[number]
+                or counts.num_refused
+                or (counts.asked == counts.confirmed).all()
+            )
 
     @property
     def _addresses(self) -> list[str]:
@@ -174,7 +198,7 @@ class HotDrill:
             "--port": str(PORT),
             "--num-workers": str(self.num_workers),
             "--shard": str(shard),
-            "--log": str(self._folder / f"log{shard}"),
+            "--log": str(self._logs / f"log{shard}"),
             "--controller": self._testbed.controller_address,
             "--hot-job": JOB,
             "--hot-address": host.address,

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchfold.hostlib import JoinError
+from switchfold.hostlib import DiskFullError, JoinError
 from switchfold.hostlib.config import credentials_from_environment, join_from_environment
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.parameter_server import ClientOptions, HotRowUse
@@ -52,11 +52,11 @@ class PushCounts:
     def __init__(self, folder: Path, worker_id: int) -> None:
         path = folder / f"worker{worker_id}.counts"
         if not path.exists():
-            path.write_bytes(bytes(8 * (2 * NUM_KEYS + 1)))
-        words = np.memmap(path, np.int64, "r+", shape=(2 * NUM_KEYS + 1,))
+            path.write_bytes(bytes(8 * (2 * NUM_KEYS + 2)))
+        words = np.memmap(path, np.int64, "r+", shape=(2 * NUM_KEYS + 2,))
         self.asked: NDArray[np.int64] = words[:NUM_KEYS]
         """By key, before it is pushed."""
-        self.confirmed: NDArray[np.int64] = words[NUM_KEYS:-1]
+        self.confirmed: NDArray[np.int64] = words[NUM_KEYS:-2]
         """By key, after its receipt."""
         self._words = words
 
@@ -64,6 +64,14 @@ class PushCounts:
     def num_pushes(self) -> int:
         """Pushes that have been confirmed."""
         return int(self._words[-1])
+
+    @property
+    def num_refused(self) -> int:
+        """Pushes that a server could not log; another one may have taken its part."""
+        return int(self._words[-2])
+
+    def refuse(self) -> None:
+        self._words[-2] += 1
 
     def confirm(self, places: NDArray[np.int64]) -> None:
         self.confirmed[places] += 1
@@ -109,8 +117,12 @@ def _push(folder: Path, worker_id: int, rows: SparseTable) -> None:
             rows.pull(all_keys[places[:8]]).result(LIMIT_S)
         while window and (is_stopping or len(window) == WINDOW or window[0][1].done()):
             pushed, future = window.popleft()
-            future.result(LIMIT_S)
-            counts.confirm(pushed)
+            try:
+                future.result(LIMIT_S)
+            except DiskFullError:
+                counts.refuse()
+            else:
+                counts.confirm(pushed)
         if is_stopping:
             return
 

@@ -39,6 +39,7 @@ def main() -> None:
             join_timeout_s=60.0,
             timeout_s=60.0,
             lease_s=float(os.environ.get("LEASE_S", "60")),
+            retain_bytes=int(os.environ.get("RETAIN_BYTES", SessionOptions.retain_bytes)),
         )
     )
     threading.Thread(target=listen, daemon=True).start()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import pwd
 import shutil
@@ -26,20 +27,26 @@ _UNPRIVILEGED = "nobody"
 _PASSWORD = "s3cret/of@tests"
 
 
-def server_folder() -> Path:
-    """Return the folder of the server's binaries; skips the test where there are none."""
+def missing_part() -> str | None:
+    """Return what a server needs and is not here, in words."""
+    if importlib.util.find_spec("psycopg") is None:
+        return "psycopg is not installed: the extra postgres"
+    if not _server_folders():
+        return "no PostgreSQL server in /usr/lib/postgresql: apt-get install postgresql"
+    return None
+
+
+def _server_folders() -> list[Path]:
+    """Return folders with the server's binaries, the newest first."""
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    for folder in folders:
-        if (folder / "initdb").exists() and (folder / "postgres").exists():
-            return folder
-    pytest.skip("no PostgreSQL server in /usr/lib/postgresql: apt-get install postgresql")
+    return [one for one in folders if (one / "initdb").exists() and (one / "postgres").exists()]
 
 
 class PostgresServer:
     """A running server with one database; refuses to run as root, so it runs as nobody then."""
 
     def __init__(self, folder: Path) -> None:
-        self._binaries = server_folder()
+        self._binaries = _server_folders()[0]
         self._data = folder / "data"
         self._log = folder / "log"
         self.address = LOOPBACK
@@ -114,8 +121,9 @@ class PostgresServer:
 
 @contextmanager
 def postgres_server() -> Generator[PostgresServer]:
-    """Run a server until the context is left."""
-    pytest.importorskip("psycopg", reason="psycopg is not installed: the extra postgres")
+    """Run a server until the context is left; skips the test where a part of it is missing."""
+    if (missing := missing_part()) is not None:
+        pytest.skip(missing)
     folder = Path(tempfile.mkdtemp(prefix=f"switchfold-pg-{os.getpid()}-"))
     server = PostgresServer(folder)
     try:
