@@ -5,12 +5,15 @@
 from __future__ import annotations
 
 import itertools
+import logging
+import os
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, final
+from unittest.mock import patch
 
 import grpc
 
@@ -21,6 +24,7 @@ from controller_pair import LEASE_S, ControllerPair, ControllerProcess
 from job_workers import Workers
 from postgres_server import postgres_server
 from switchfold.controller.api.operator_client import OperatorClient
+from switchfold.hostlib import credentials
 from time_bound import wait_until
 
 _MEMBERS: Final = (0, 1)
@@ -42,6 +46,11 @@ class PairRig:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
+            # The processes are on loopback and have no certificates, which each call would tell.
+            stack.enter_context(patch.dict(os.environ, {"SWITCHFOLD_INSECURE": "1"}))
+            logger = logging.getLogger(credentials.__name__)
+            stack.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.ERROR)
             server = stack.enter_context(postgres_server())
             self._pair = stack.enter_context(ControllerPair(self._folder, server, "drills"))
             self._stack = stack.pop_all()

@@ -113,15 +113,6 @@ class HotDrill:
             self._workers[number] = self._start_worker(number, SWITCHFOLD_JOINING="1")
             _await_line(self._workers[number], "ready")
 
-    def await_refusals(self) -> None:
-        """Wait until each worker has had a push refused, more than it has now."""
-        before = [counts.num_refused for counts in self.counts]
-        wait_until(
-            lambda: all(c.num_refused > b for c, b in zip(self.counts, before, strict=True)),
-            "a refusal of each worker",
-            DEADLINE_S,
-        )
-
     def num_of(self, victim: Victim) -> int:
         """Return how many processes of a kind there are."""
         return {Victim.WORKER: self.num_workers, Victim.SERVER: self._num_servers}.get(victim, 1)
