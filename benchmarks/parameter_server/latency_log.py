@@ -5,12 +5,14 @@
 Two workers in this process use one server in turns, one with a log and one without, so that both
 have the same processes and the same machine. A slice is a fixed number of pushes and pulls, some of
 them open at a time. The server's own log is on or off for both; with `--server-log both`, its
-effect is the difference of the two lines.
+effect is the difference of the two lines. The worker's log records as many calls as its budget of
+processor time allows.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 import statistics
 import subprocess
@@ -18,11 +20,12 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from unittest.mock import patch
 
 import numpy as np
 
@@ -37,6 +40,7 @@ from switchfold.hostlib.latency import (  # noqa: E402
     SwitchMeter,
     WorkerLog,
 )
+from switchfold.hostlib.latency.call_sampler import CallSampler  # noqa: E402
 from switchfold.hostlib.parameter_server import ClientOptions  # noqa: E402
 from switchfold.hostlib.parameter_server.tables import (  # noqa: E402
     SparseTable,
@@ -44,8 +48,14 @@ from switchfold.hostlib.parameter_server.tables import (  # noqa: E402
     TableDefinition,
 )
 from switchfold.hostlib.peers.event_loop import EventLoop  # noqa: E402
+from switchfold.hostlib.peers.frames import Frame, FrameKind, TableFrame  # noqa: E402
 
 NUM_KEYS = 1 << 17
+TIMED: Final = (
+    *((RequestMeter, name) for name in ("sent", "received", "parsed")),
+    *((WorkerLog, name) for name in ("begin_call", "end_call")),
+)
+"""What the log does for a request by TCP, in the worker's loop."""
 
 
 @contextmanager
@@ -123,25 +133,116 @@ def quartiles(values: list[float]) -> str:
     return f"{middle:.3f} ({low:.3f} to {high:.3f})"
 
 
-def switch_record_us(count: int = 5000) -> float:
-    """Return the processor time of what the log adds to a request by the switch: median of 9."""
+def record_costs(count: int = 5000, repeats: int = 9) -> str:
+    """Return what the log adds to a request in the worker's loop, and later in its thread.
+
+    Of processor time: medians of the repeats. The cost of making the frames is left out.
+    """
     loop = EventLoop("switchfold-benchmark")
-    times_us: list[float] = []
     with tempfile.TemporaryDirectory() as directory:
         log = WorkerLog(Path(directory), worker_id=0, job=1)
-        meter = SwitchMeter(RequestMeter(loop, log, 0))
-        for _ in range(9):
+        frames = RequestMeter(loop, log, 0)
+        frames.iteration = 0
+        switch = SwitchMeter(frames)
+        numbers = itertools.count(1)
+
+        def by_tcp() -> None:
+            number = next(numbers)
+            frames.sent(TableFrame(FrameKind.PULL, 512, number, 0, 64))
+            answer = Frame(FrameKind.ROWS, 4096, (number, 0, 3, 40, 0, 50, 0))
+            frames.received(answer, memoryview(b""), 0)
+            frames.parsed()
+
+        def by_switch() -> None:
+            request = switch.begin(PULL if next(numbers) % 2 else PUSH, 64)
+            switch.send(1448)
+            if request is not None:
+                switch.end_sending()
+            switch.receive(0)
+            if request is not None:
+                switch.end(request, has_failed=False)
+
+        def frames_alone() -> None:
+            number = next(numbers)
+            TableFrame(FrameKind.PULL, 512, number, 0, 64)
+            Frame(FrameKind.ROWS, 4096, (number, 0, 3, 40, 0, 50, 0))
+
+        spent: dict[str, list[float]] = {}
+
+        def measure(name: str, ask: Callable[[], None]) -> None:
             begun_ns = time.thread_time_ns()
-            for number in range(count):
-                request = meter.begin(PULL if number % 2 else PUSH, 64)
-                meter.send(1448)
-                meter.end_sending()
-                meter.receive(request.sent_ns)
-                meter.end(request, has_failed=False)
-            times_us.append((time.thread_time_ns() - begun_ns) / 1e3 / count)
+            for _ in range(count):
+                ask()
+            cost_us = (time.thread_time_ns() - begun_ns) / 1e3 / count
+            spent.setdefault(name, []).append(cost_us)
+
+        for _ in range(repeats):
+            measure("frames", frames_alone)
+            for call, state in ((1, "recorded"), (0, "not recorded")):
+                log.recording = call
+                measure(f"server, {state}", by_tcp)
+                measure(f"switch, {state}", by_switch)
+        begun_ns = time.process_time_ns()
         log.close()
+        written_us = (time.process_time_ns() - begun_ns) / 1e3 / log.num_requests
     loop.stop(lambda: None)
-    return statistics.median(times_us)
+    found = {name: statistics.median(each) for name, each in spent.items()}
+    frames_us = found.pop("frames")
+    told = "; ".join(
+        f"{name}: {cost_us - frames_us * name.startswith('server'):.1f}"
+        for name, cost_us in found.items()
+    )
+    return f"us of a request in the worker's loop: {told}; of a record in a file: {written_us:.1f}"
+
+
+@contextmanager
+def stopwatch() -> Generator[list[int]]:
+    """Add up the processor time (ns) of the log in a worker's loop, less that of reading clocks."""
+    spent, clock_ns = [0], time.thread_time_ns
+
+    def timed(call: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any) -> Any:
+            before_ns, begun_ns = clock_ns(), clock_ns()
+            found = call(*arguments)
+            spent[0] += clock_ns() - begun_ns - (begun_ns - before_ns)
+            return found
+
+        return run
+
+    with ExitStack() as stack:
+        for owner, name in TIMED:
+            stack.enter_context(patch.object(owner, name, timed(getattr(owner, name))))
+        yield spent
+
+
+def share_in_worker(
+    address: tuple[str, int], options: argparse.Namespace, batch: int, *, records_all: bool
+) -> str:
+    """Return which share of a worker's processor time the log takes, once its budget is spent."""
+    with ExitStack() as stack:
+        if records_all:
+            stack.enter_context(patch.object(CallSampler, "begin_call", lambda *_: True))
+        spent = stack.enter_context(stopwatch())
+        directory = stack.enter_context(tempfile.TemporaryDirectory())
+        client = stack.enter_context(
+            TableClient(
+                [address], ClientOptions(worker_id=0, latency_log=Path(directory), insecure=True)
+            )
+        )
+        log: Any = client._latency
+        rows = client.define(TableDefinition(name="rows", width=options.width))
+        readings: list[tuple[int, int, int]] = []
+        for _ in range(2):
+            for _ in range(10):
+                run_slice(rows, options, batch)
+            readings.append((spent[0], time.process_time_ns(), log.num_requests))
+    log_ns, worker_ns, records = (after - before for before, after in zip(*readings, strict=True))
+    calls = 10 * options.requests
+    return (
+        f"{batch} keys, {100 * records / calls:.0f} % of the calls recorded: the log takes"
+        f" {log_ns / 1e3 / calls:.1f} of {worker_ns / 1e3 / calls:.0f} us a call,"
+        f" {100 * log_ns / worker_ns:.1f} % of the worker's processor"
+    )
 
 
 def main() -> int:
@@ -155,7 +256,10 @@ def main() -> int:
     parser.add_argument("--server-log", choices=["on", "off", "both"], default="on")
     options = parser.parse_args()
     print(machine_line(describe_machine()))
-    print(f"a record of a request by the switch: {switch_record_us():.1f} us in the worker's loop")
+    print(record_costs())
+    with server(None) as (address, _):
+        for batch, records_all in itertools.product(options.batches, (True, False)):
+            print("  " + share_in_worker(address, options, batch, records_all=records_all))
     for is_on in {"on": [True], "off": [False], "both": [False, True]}[options.server_log]:
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ..errors import ConfigError
-from .latency.page import ReportOptions, page
+from .latency.page import ReportOptions, page, percent
 from .latency.run_files import load_run
 
 _EXIT_CODES = "Exit codes: 0 done, 1 a run cannot be read, or the page cannot be written."
@@ -66,3 +66,6 @@ def latency(runs: tuple[Path, ...], out: Path, window_us: int, sender: str) -> N
         raise ConfigError(f"cannot write {out}: {error}; give another --out") from error
     requests = sum(run.requests["worker"].size for run in loaded)
     click.echo(f"{out}: {requests:,} requests of {len(loaded)} runs")
+    for run in loaded:
+        if run.is_sample:
+            click.echo(f"{run.name}: {percent(run.calls.share)} of the calls were recorded")

@@ -8,9 +8,9 @@ import importlib
 import json
 import logging
 import os
+import struct
 import threading
-from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -33,12 +33,19 @@ class ParquetLog:
     """Each file is whole as soon as it has its name, so a crash leaves no damaged file.
 
     `stem` makes the names of the files unique in the directory; `about` is put into each file's
-    metadata. Raises LatencyLogError if pyarrow is missing, or the directory cannot be made.
+    metadata, with what `totals` have grown by since the file before. Raises LatencyLogError if
+    pyarrow is missing, or the directory cannot be made.
     """
 
     def __init__(
-        self, directory: Path, kind: FileKind, stem: str, about: dict[str, Any] | None = None
+        self,
+        directory: Path,
+        kind: FileKind,
+        stem: str,
+        about: dict[str, Any] | None = None,
+        totals: Callable[[], dict[str, int]] = dict,
     ) -> None:
+        """`totals` is called in the log's thread."""
         self.kind = kind
         self.dropped = 0
         """Rows for which there was no memory or no disk."""
@@ -53,10 +60,13 @@ class ParquetLog:
                 f"cannot make the directory {directory} of the latency log: {error}; choose another"
             ) from error
         self._width = len(kind.columns)
+        self._pack = struct.Struct(f"{self._width}q").pack
+        self._file_bytes = 8 * self._width * FILE_ROWS
         self._num_files = 0
-        self._dropped_before = 0
-        self._filling: array[int] = array("q")
-        self._full: array[int] | None = None
+        self._totals = totals
+        self._told: dict[str, int] = {}  # totals, in the files so far
+        self._filling = bytearray()
+        self._full: bytearray | None = None
         self._is_closed = False
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
@@ -67,16 +77,17 @@ class ParquetLog:
 
     def append(self, row: Sequence[int]) -> None:
         """Add a row, from any thread; it never waits for the disk."""
+        packed = self._pack(*row)
         with self._lock:
-            self._filling.extend(row)
-            if len(self._filling) < FILE_ROWS * self._width:
+            self._filling += packed
+            if len(self._filling) < self._file_bytes:
                 return
             if self._full is not None:  # the disk is too slow
                 self.dropped += FILE_ROWS
             else:
                 self._full = self._filling
                 self._changed.notify()
-            self._filling = array("q")
+            self._filling = bytearray()
 
     def extend(self, rows: NDArray[np.int64]) -> None:
         """Write rows of shape (any number, columns) now, in the caller's thread."""
@@ -107,9 +118,11 @@ class ParquetLog:
                 if full is not None and not is_closed:
                     buffers = [full]  # what is filling can wait
                 else:
-                    self._filling = array("q")
+                    self._filling = bytearray()
             for buffer in buffers:
                 self._write(np.frombuffer(buffer, np.int64).reshape(-1, self._width))
+            if is_closed and any(self._growth(self._totals()).values()):
+                self._write(np.empty((0, self._width), np.int64))
             with self._changed:
                 if self._full is full:  # otherwise the next one is full already
                     self._full = None
@@ -118,19 +131,21 @@ class ParquetLog:
         self._num_files += 1
         path = self._directory / f"{self.kind.name}-{self._stem}-{self._num_files:06d}.parquet"
         unfinished = path.with_suffix(".unfinished")
-        about = {"format": FORMAT, "kind": self.kind.name, **self._about}
-        about["dropped"] = self.dropped - self._dropped_before
+        totals = {**self._totals(), "dropped": self.dropped}
+        about = {"format": FORMAT, "kind": self.kind.name, **self._about, **self._growth(totals)}
         try:
             table = self._arrow.Table.from_arrays(
                 [self._array(column, rows[:, i]) for i, column in enumerate(self.kind.columns)],
                 names=[column.name for column in self.kind.columns],
             ).replace_schema_metadata({METADATA_KEY: json.dumps(about).encode()})
             repeating = [column.name for column in self.kind.columns if column.repeats]
+            others = [column.name for column in self.kind.columns if not column.repeats]
             self._parquet.write_table(
                 table,
                 unfinished,
                 compression="zstd",
                 use_dictionary=repeating,
+                column_encoding=dict.fromkeys(others, "DELTA_BINARY_PACKED"),
                 write_page_checksum=True,
             )
             os.replace(unfinished, path)
@@ -138,15 +153,30 @@ class ParquetLog:
             self.dropped += len(rows)
             _logger.error("lost %d rows of the latency log: %s", len(rows), error)
         else:
-            self._dropped_before += about["dropped"]
+            self._told = totals
+
+    def _growth(self, totals: dict[str, int]) -> dict[str, int]:
+        """Return what no file tells yet."""
+        return {name: total - self._told.get(name, 0) for name, total in totals.items()}
 
     def _array(self, column: Column, values: NDArray[np.int64]) -> Any:
         is_null = values == NO_VALUE
         found = np.where(is_null, 0, values).astype(column.dtype)
-        made = self._arrow.array(found, mask=is_null if is_null.any() else None)
-        if column.names:
-            return self._arrow.DictionaryArray.from_arrays(made, list(column.names))
-        return made
+        valid = np.packbits(~is_null, bitorder="little") if is_null.any() else None
+        made = self._made(self._arrow.from_numpy_dtype(found.dtype), found.size, valid, found)
+        if not column.names:
+            return made
+        text = [name.encode() for name in column.names]
+        offsets = np.cumsum([0, *map(len, text)], dtype=np.int32)
+        names = self._made(self._arrow.string(), len(text), None, offsets, b"".join(text))
+        return self._arrow.DictionaryArray.from_arrays(made, names)
+
+    def _made(self, kind: Any, size: int, *buffers: Any) -> Any:
+        """Return an array of buffers; `pyarrow.array` would import pandas, for 0.5 s."""
+        wrap = self._arrow.py_buffer
+        return self._arrow.Array.from_buffers(
+            kind, size, [None if each is None else wrap(each) for each in buffers]
+        )
 
 
 def _load(name: str) -> Any:

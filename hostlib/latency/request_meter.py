@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import secrets
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, final
 
@@ -20,8 +22,9 @@ from ..peers.frames import (
     TableFrame,
     unpack_times,
 )
+from .call_sampler import CallSampler
 from .parquet_log import ParquetLog
-from .schema import NO_VALUE, OPERATIONS, OUTCOMES, PATHS, REQUESTS
+from .schema import CALLS, NO_VALUE, OPERATIONS, OUTCOMES, PATHS, RECORDED_CALLS, REQUESTS
 
 _PULL: Final = OPERATIONS.index("pull")
 _PUSH: Final = OPERATIONS.index("push")
@@ -31,18 +34,43 @@ _ANSWERED, _DENIED, _LOST, _UNMEASURED = range(len(OUTCOMES))
 
 @final
 class WorkerLog:
-    """The log of a worker's client. Raises LatencyLogError."""
+    """The log of a worker's client, of whole calls. Raises LatencyLogError.
 
-    def __init__(self, directory: Path, *, worker_id: int, job: int) -> None:
+    A call is a push or pull with its requests to all servers. The methods, but for `close`, run in
+    the loop's thread.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        worker_id: int,
+        job: int,
+        clock_ns: Callable[[], int] = time.process_time_ns,
+    ) -> None:
+        """`clock_ns`: processor time of the process, which bounds what is recorded."""
         self.worker_id = worker_id
-        self.call = 0
-        """Number of the push or pull whose requests are being sent, from 1."""
-        stem = f"worker{worker_id}-{secrets.token_hex(4)}"
-        self.log = ParquetLog(directory, REQUESTS, stem, {"worker": worker_id, "job": job})
+        self.recording = 0
+        """Number of the call whose requests are recorded as they are sent; 0: none are."""
+        self.num_requests = 0
+        """That were sent of recorded calls, and have a row sooner or later."""
+        self._num_calls = 0
+        self._num_recorded = 0
+        self._sampler = CallSampler(worker_id, clock_ns)
+        stem, about = f"worker{worker_id}-{secrets.token_hex(4)}", {"worker": worker_id, "job": job}
+        self.log = ParquetLog(directory, REQUESTS, stem, about, self._totals)
 
     def begin_call(self) -> None:
-        """Learn that the requests of another push or pull follow."""
-        self.call += 1
+        """Learn that the requests of another push or pull follow, until `end_call`."""
+        self._num_calls += 1
+        self.recording = 0
+        if self._sampler.begin_call(self.num_requests):
+            self._num_recorded += 1
+            self.recording = self._num_calls
+
+    def end_call(self) -> None:
+        """Learn that the call's requests have been made."""
+        self.recording = 0
 
     def append(self, row: tuple[int, ...]) -> None:
         """Add a row of REQUESTS."""
@@ -52,6 +80,10 @@ class WorkerLog:
         """Write what is there."""
         self.log.close()
 
+    def _totals(self) -> dict[str, int]:
+        # In the writer's thread, so in the order that never says more than all.
+        return {RECORDED_CALLS: self._num_recorded, CALLS: self._num_calls}
+
 
 _Sent = tuple[int, int, int, int, int]
 """When it was handed over (ns), call, iteration, size in bytes, number of keys."""
@@ -59,10 +91,11 @@ _Sent = tuple[int, int, int, int, int]
 
 @final
 class RequestMeter:
-    """Sees the frames of one session, and logs a row for each push and pull.
+    """Sees the frames of one session, and logs a row for each push and pull of a recorded call.
 
     Only differences of two stamps of one clock count: the server's come with its answers. Runs in
-    the loop's thread, for each request, so it takes frames apart without their classes.
+    the loop's thread, for each request, so it takes frames apart without their classes. While no
+    recorded request is open, it reads no clock.
     """
 
     def __init__(self, loop: EventLoop, log: WorkerLog, server: int) -> None:
@@ -71,37 +104,44 @@ class RequestMeter:
         self.server = server
         self.iteration = -1
         """How many the worker had ended; -1 until the first answer."""
+        self.num_by_switch = 0
+        """Recorded requests by the switch that are open."""
         self.arrived_ns = self.read_ns = self.answer_bytes = 0
         """Of the last answer, also by the switch: when it arrived, was taken; its size."""
-        self._last_advance = 0
         self._pushes: dict[int, _Sent] = {}  # by number, in rising order
         self._pulls: dict[int, _Sent] = {}
         self._rows: list[tuple[int, ...]] = []  # without W_proc
 
     def sent(self, frame: TableFrame) -> None:
-        """Learn that a request is handed to the kernel, perhaps once more.
+        """Learn that a request is handed to the kernel, or waits for a connection."""
+        log, kind = self.log, frame[0]
+        if kind is FrameKind.ADVANCE:
+            self.iteration += 1
+        elif log.recording and (kind is FrameKind.PUSH or kind is FrameKind.PULL):
+            _, payload_bytes, number, _, num_keys, _ = frame
+            log.num_requests += 1
+            (self._pulls if kind is FrameKind.PULL else self._pushes)[number] = (
+                self.loop.clock_ns(),
+                log.recording,
+                self.iteration,
+                HEADER_BYTES + payload_bytes,
+                num_keys,
+            )
 
-        Or that it waits for a connection; it is handed over later then.
-        """
-        kind, payload_bytes, number, _, num_keys, _ = frame
-        if kind is FrameKind.PULL:
-            sent = self._pulls
-        elif kind is FrameKind.PUSH:
-            sent = self._pushes
-        else:
-            if kind is FrameKind.ADVANCE and number > self._last_advance:
-                self._last_advance = number
-                self.iteration += 1
-            return
-        call, iteration = self.log.call, self.iteration
-        if number in sent:
-            _, call, iteration, *_ = sent[number]
-        size = HEADER_BYTES + payload_bytes
-        sent[number] = self.loop.clock_ns(), call, iteration, size, num_keys
+    def resent(self, frame: TableFrame) -> None:
+        """Learn that a request is handed over once more, over another connection."""
+        open_ones = self._pulls if frame.kind is FrameKind.PULL else self._pushes
+        sent = open_ones.get(frame.number)
+        if sent is not None:
+            open_ones[frame.number] = self.loop.clock_ns(), *sent[1:]
 
     def received(self, frame: Frame, payload: memoryview, arrived_ns: int) -> None:
         """Learn that the loop has taken an answer, which had arrived at `arrived_ns`."""
         kind, payload_bytes, fields = frame
+        if kind is FrameKind.ENTERED and self.iteration < 0:
+            self.iteration = EnteredFrame.unpack(frame).clock
+        if not (self._pushes or self._pulls or self.num_by_switch):
+            return
         size = HEADER_BYTES + payload_bytes
         self.note_answer(arrived_ns, size)
         if kind is FrameKind.ROWS:
@@ -111,21 +151,10 @@ class RequestMeter:
                 times = queue_us, proc_us, high << 16 | low
                 self._answered(_PULL, number, sent, times, (arrived_ns, size))
         elif kind is FrameKind.RECEIPT:
-            receipt = ReceiptFrame.unpack(frame)
-            if payload_bytes:
-                for number, times in unpack_times(payload, receipt.number):
-                    sent = self._pushes.pop(number, None)
-                    if sent is not None:
-                        self._answered(_PUSH, number, sent, times, (arrived_ns, size))
-            if receipt.times is not None:
-                sent = self._pushes.pop(receipt.number, None)
-                if sent is not None:
-                    self._answered(_PUSH, receipt.number, sent, receipt.times, (arrived_ns, size))
-            self._close_up_to(receipt.number, size)
+            if self._pushes:
+                self._end_pushes(ReceiptFrame.unpack(frame), payload, (arrived_ns, size))
         elif kind is FrameKind.ENTERED:
             entered = EnteredFrame.unpack(frame)
-            if self.iteration < 0:
-                self.iteration = entered.clock
             self._close_up_to(entered.accepted - entered.num_open, size)
         elif kind is FrameKind.DENIED:
             denied = DeniedFrame.unpack(frame)
@@ -133,6 +162,21 @@ class RequestMeter:
             sent = (self._pulls if denied.is_pull else self._pushes).pop(denied.number, None)
             if sent is not None:
                 self._end(operation, denied.number, sent, _DENIED, size)
+
+    def _end_pushes(
+        self, receipt: ReceiptFrame, payload: memoryview, answer: tuple[int, int]
+    ) -> None:
+        """Note rows of the pushes of a receipt, which arrived then and has that size."""
+        if payload:
+            for number, times in unpack_times(payload, receipt.number):
+                sent = self._pushes.pop(number, None)
+                if sent is not None:
+                    self._answered(_PUSH, number, sent, times, answer)
+        if receipt.times is not None:
+            sent = self._pushes.pop(receipt.number, None)
+            if sent is not None:
+                self._answered(_PUSH, receipt.number, sent, receipt.times, answer)
+        self._close_up_to(receipt.number, answer[1])
 
     def note_answer(self, arrived_ns: int, size: int) -> None:
         """Learn that the loop has taken an answer of so many bytes."""

@@ -6,10 +6,14 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Version of the files; it is in their metadata, see METADATA_KEY."""
 METADATA_KEY: Final = b"switchfold.latency"
 """Key of the JSON object with `format`, `kind`, `dropped` and what describes the writer."""
+CALLS: Final = "calls"
+"""In the object, of REQUESTS: pushes and pulls since the file before."""
+RECORDED_CALLS: Final = "recorded_calls"
+"""In the object, of REQUESTS: those of them whose requests have rows."""
 NO_VALUE: Final = -(1 << 63)
 """A null, in rows that are not written yet."""
 

@@ -37,10 +37,11 @@ class SwitchRequest:
 
 @final
 class SwitchMeter:
-    """Logs a row for each request by the switch of one session; runs in the loop's thread.
+    """Logs a row for each request by the switch of a recorded call; runs in the loop's thread.
 
-    N_tx of a push is the rtt of the last pull by the switch: both go to the same switch, in about
-    as many packets of the same size. What is left of the push's rtt is the switch's wait.
+    It is of one session. N_tx of a push is the rtt of the last recorded pull by the switch: both go
+    to the same switch, in about as many packets of the same size. What is left of the push's rtt is
+    the switch's wait.
     """
 
     def __init__(self, frames: RequestMeter) -> None:
@@ -50,14 +51,18 @@ class SwitchMeter:
         self._number = 0
         self._sending: SwitchRequest | None = None
         self._reach_us = NO_VALUE
-        """Of the last pull by the switch."""
+        """Of the last recorded pull by the switch."""
 
-    def begin(self, operation: int, num_keys: int) -> SwitchRequest:
-        """Return a request whose packets leave until `end_sending`."""
+    def begin(self, operation: int, num_keys: int) -> SwitchRequest | None:
+        """Return a request whose packets leave until `end_sending`; None: it is not recorded."""
+        call = self._log.recording
+        if not call:
+            return None
         self._number += 1
+        self._log.num_requests += 1
+        self._frames.num_by_switch += 1
         now_ns = self._frames.loop.clock_ns()
-        request = SwitchRequest(operation, num_keys, self._log.call, self._number, now_ns)
-        self._sending = request
+        self._sending = request = SwitchRequest(operation, num_keys, call, self._number, now_ns)
         return request
 
     def send(self, num_bytes: int) -> None:
@@ -74,24 +79,31 @@ class SwitchMeter:
 
     def receive(self, arrived_ns: int) -> None:
         """Learn that the loop has taken packets of the switch, which had arrived at that time."""
-        self._frames.note_answer(arrived_ns, 0)
+        if self._frames.num_by_switch:
+            self._frames.note_answer(arrived_ns, 0)
 
     @contextmanager
-    def by_tcp(self, requests: Iterable[SwitchRequest]) -> Generator[None]:
+    def by_tcp(self, requests: Iterable[SwitchRequest | None]) -> Generator[None]:
         """Let what is sent to the server meanwhile be of these requests' call.
 
-        The requests have no times: they end when the server has answered.
+        The requests have no times: they end when the server has answered. Without a recorded one
+        (None), what is sent is not recorded.
         """
-        call = self._log.call
+        log = self._log
+        before, log.recording = log.recording, 0
         for request in requests:
-            request.is_cold = True
-            self._log.call = request.call
-        yield
-        self._log.call = call
+            if request is not None:
+                request.is_cold = True
+                log.recording = request.call
+        try:
+            yield
+        finally:
+            log.recording = before
 
     def end(self, request: SwitchRequest, *, has_failed: bool) -> None:
         """Log a request whose last row was answered or decided just now."""
         frames, log, size = self._frames, self._log, request.sent_bytes
+        frames.num_by_switch -= 1
         is_pull = request.operation == PULL
         answered = size if is_pull else frames.answer_bytes
         times = (NO_VALUE,) * 8

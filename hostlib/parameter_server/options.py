@@ -106,7 +106,7 @@ class ClientOptions:
     reconnect_s: float = 20.0
     """Limit for a connection to a server, at first and after a break."""
     latency_log: Path | None = None
-    """Of a table client: directory for a record of each push and pull; needs pyarrow."""
+    """Of a table client: directory for records of pushes and pulls; needs pyarrow."""
     use_hot_rows: HotRowUse = HotRowUse.AUTO
     """Of a table client: whether it pushes and pulls hot keys through the switch."""
     hot_address: str | None = None

@@ -105,12 +105,31 @@ def _summary(run: LatencyRun) -> list[str]:
         f"<p>Workers: {run.num_workers}. Servers: {run.num_servers}. Requests: {outcomes.size:,}"
         f" ({told}). The figures are of answered requests.</p>"
     ]
+    if run.is_sample:
+        found.append(f"<p>{_sample(run)}</p>")
     if run.dropped:
         found.append(
             f"<p><strong>{run.dropped:,} rows are missing: a disk was too slow, or full.</strong>"
             "</p>"
         )
     return found
+
+
+def _sample(run: LatencyRun) -> str:
+    """Say which calls are recorded, and what that means for the figures."""
+    shares = [counts.share for counts in run.calls_by_worker.values()]
+    return (
+        f"Recorded: {percent(run.calls.share)} of the workers' calls, {run.calls.recorded:,} of"
+        f" {run.calls.made:,} pushes and pulls (by worker: {percent(min(shares))} to"
+        f" {percent(max(shares))}). Figures of requests and calls are of this sample, in which the"
+        " first calls of a run have more weight; intervals are those in its unbroken stretches."
+        " Concurrency, updates and load are of all."
+    )
+
+
+def percent(share: float) -> str:
+    """Return a share, rounded down so that 100 % means all."""
+    return f"{int(1000 * share) / 10:g} %"
 
 
 def _latency(run: LatencyRun) -> list[str]:
@@ -195,13 +214,14 @@ def _sizes(run: LatencyRun) -> list[str]:
 
 def _intervals(run: LatencyRun) -> list[str]:
     requests = {"all": run.requests, **_by_kind(run.requests)}
-    intervals = {name: intervals_us(columns) for name, columns in requests.items()}
+    recorded = run.requests if run.is_sample else None
+    intervals = {name: intervals_us(columns, recorded) for name, columns in requests.items()}
+    caption = "Times between consecutive requests of one worker to one server."
+    if run.is_sample:
+        caption = f"{caption} Of a sample: only where all calls between them were recorded."
     return [
         "<h3>Intervals between requests</h3>",
-        _picture(
-            figures.interval_histogram(intervals),
-            "Times between consecutive requests of one worker to one server.",
-        ),
+        _picture(figures.interval_histogram(intervals), caption),
     ]
 
 

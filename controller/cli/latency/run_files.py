@@ -6,17 +6,19 @@ from __future__ import annotations
 
 import importlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....hostlib.latency.schema import (
     ARRIVALS,
+    CALLS,
     FORMAT,
     METADATA_KEY,
+    RECORDED_CALLS,
     REQUESTS,
     SAMPLES,
     UPDATES,
@@ -33,6 +35,21 @@ from ...errors import (
 
 Columns = dict[str, NDArray[Any]]
 """By name. Integers; floats with NaN where there are nulls; names as numbers, see `Column`."""
+_FORMATS: Final = (2, FORMAT)
+"""That can be read. Of format 2, all calls are recorded."""
+
+
+class CallCounts(NamedTuple):
+    """Pushes and pulls."""
+
+    made: int
+    recorded: int
+    """Those whose requests have rows."""
+
+    @property
+    def share(self) -> float:
+        """How many of them are recorded; 1 without any."""
+        return self.recorded / self.made if self.made else 1.0
 
 
 @dataclass(frozen=True)
@@ -46,6 +63,19 @@ class LatencyRun:
     updates: Columns
     dropped: int
     """Rows that a disk was too slow for."""
+    calls_by_worker: dict[int, CallCounts] = field(default_factory=dict[int, CallCounts])
+    """Of workers whose files say it; the others have recorded all."""
+
+    @property
+    def calls(self) -> CallCounts:
+        """Those of all workers."""
+        counts = self.calls_by_worker.values()
+        return CallCounts(sum(each.made for each in counts), sum(each.recorded for each in counts))
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether some calls are not recorded."""
+        return self.calls.recorded < self.calls.made
 
     @property
     def answered(self) -> Columns:
@@ -82,14 +112,16 @@ def load_run(directory: Path) -> LatencyRun:
             f"no requests in {directory}: workers write them with ClientOptions(latency_log=...),"
             " every 30 s and when their client is closed"
         )
-    return LatencyRun(directory.name, requests, arrivals, samples, updates, reader.dropped)
+    columns = requests, arrivals, samples, updates
+    return LatencyRun(directory.name, *columns, reader.dropped, reader.calls)
 
 
 class _Reader:
-    """Reads files, and counts the rows that they lack."""
+    """Reads files, and counts the rows and calls that they lack."""
 
     def __init__(self) -> None:
         self.dropped = 0
+        self.calls: dict[int, CallCounts] = {}
         try:
             self._parquet: Any = importlib.import_module("pyarrow.parquet")
             self._arrow: Any = importlib.import_module("pyarrow")
@@ -124,14 +156,20 @@ class _Reader:
                 " its rows"
             ) from error
         about = _about(metadata.get(METADATA_KEY, b"{}"))
-        is_known = about.get("format") == FORMAT and about.get("kind") == kind.name
+        is_known = about.get("format") in _FORMATS and about.get("kind") == kind.name
         if not is_known or any(one.name not in names for one in kind.columns):
             raise _is_other(path, about)
         try:
             self.dropped += int(about.get("dropped", 0))
+            if CALLS in about:
+                self._count(int(about["worker"]), int(about[CALLS]), int(about[RECORDED_CALLS]))
             return {one.name: self._values(table.column(one.name), one) for one in kind.columns}
-        except (self._arrow.ArrowException, ValueError, TypeError) as error:
+        except (self._arrow.ArrowException, ValueError, TypeError, KeyError) as error:
             raise _is_other(path, about) from error
+
+    def _count(self, worker: int, made: int, recorded: int) -> None:
+        before = self.calls.get(worker, CallCounts(0, 0))
+        self.calls[worker] = CallCounts(before.made + made, before.recorded + recorded)
 
     def _values(self, column: Any, kind: Column) -> NDArray[Any]:
         if kind.names:
@@ -160,5 +198,6 @@ def _is_other(path: Path, about: dict[str, Any]) -> LatencyRunFormatError:
         )
     return LatencyRunFormatError(
         f"{path} is of format {about.get('format')!r} and kind {about.get('kind')!r}; this release"
-        f" reads format {FORMAT}, with all of its columns: use the release that wrote it"
+        f" reads formats {' and '.join(map(str, _FORMATS))}, with all of their columns: use the"
+        " release that wrote it"
     )

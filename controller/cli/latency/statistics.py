@@ -122,12 +122,25 @@ def call_times_us(requests: Columns) -> Numbers:
     return np.maximum.reduceat(ended, first) - np.minimum.reduceat(begun, first)
 
 
-def intervals_us(requests: Columns) -> Numbers:
-    """Return the times between consecutive requests of a worker to a server."""
+def intervals_us(requests: Columns, recorded: Columns | None = None) -> Numbers:
+    """Return the times between consecutive requests of a worker to a server.
+
+    `recorded`: all requests of a sample of calls. Times in which a worker has begun calls that are
+    not in the sample are left out.
+    """
     order = np.lexsort((requests["sent_us"], requests["server"], requests["worker"]))
     sent, server, worker = (requests[name][order] for name in ("sent_us", "server", "worker"))
-    is_same = (server[1:] == server[:-1]) & (worker[1:] == worker[:-1])
-    return np.diff(sent)[is_same]
+    is_pair = (server[1:] == server[:-1]) & (worker[1:] == worker[:-1])
+    if recorded is not None and recorded["call"].size:
+        workers, most = np.unique(recorded["worker"]), int(recorded["call"].max())
+        codes, own = (
+            np.searchsorted(workers, each["worker"]) * (most + 1) + each["call"]
+            for each in (recorded, requests)
+        )
+        passed = np.diff(requests["call"][order])
+        is_pair &= passed >= 0
+        is_pair &= np.diff(np.searchsorted(np.unique(codes), own[order])) == passed
+    return np.diff(sent)[is_pair]
 
 
 def distinct_per_window(

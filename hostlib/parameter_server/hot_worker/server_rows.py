@@ -61,7 +61,7 @@ class ServerRows:
     ) -> None:
         self._loop = loop
         self._meter = meter
-        self._measured: dict[int, SwitchRequest] = {}  # pushes, by call
+        self._measured: dict[int, SwitchRequest] = {}  # recorded pushes, by call
         self._cold = cold
         self._options = options
         self._choice = choice
@@ -113,12 +113,14 @@ class ServerRows:
             rest = hot.gather_cold(split)
             settle = partial(self._calls.settle_one, call)
             self._cold.push(table, rest, split.cold.size, settle)
-        part = call
-        if self._meter is not None:
-            part = self._measure_push(self._meter, split.hot.size, call)
-        self._pushes.add(hot, split, part, now_s)
-        if self._meter is not None:
-            self._meter.end_sending()
+        meter = self._meter
+        request = None if meter is None else meter.begin(PUSH, split.hot.size)
+        if meter is None or request is None:
+            self._pushes.add(hot, split, call, now_s)
+        else:
+            part = self._measure_push(meter, request, call)
+            self._pushes.add(hot, split, part, now_s)
+            meter.end_sending()
             self._calls.settle_one(part)
         self._calls.settle_one(call)
         self._schedule()
@@ -139,21 +141,22 @@ class ServerRows:
             return
         merged = MergedPull(self._cold, table, keys, width, split.hot, done)
         merged.pull_rest(split.cold)
-        finish = merged.finish
-        if self._meter is not None:
-            finish = self._measure_pull(self._meter, split.hot.size, merged)
-        self._reads.read(hot, split, merged, finish, now_s)
-        if self._meter is not None:
-            self._meter.end_sending()
+        meter = self._meter
+        request = None if meter is None else meter.begin(PULL, split.hot.size)
+        if meter is None or request is None:
+            self._reads.read(hot, split, merged, merged.finish, now_s)
+        else:
+            finish = self._measure_pull(meter, request, merged)
+            self._reads.read(hot, split, merged, finish, now_s)
+            meter.end_sending()
         self._schedule()
 
     def _hot_cells(self, table: int) -> HotCells | None:
         """Return the hot rows of a table, if there are any and their switch can be reached."""
         return None if self._packets is None else self._pushes.map.tables.get(table)
 
-    def _measure_push(self, meter: SwitchMeter, num_keys: int, call: int) -> int:
+    def _measure_push(self, meter: SwitchMeter, request: SwitchRequest, call: int) -> int:
         """Return a call for the hot part of a call, of which it is a part."""
-        request = meter.begin(PUSH, num_keys)
 
         def end(error: HostlibError | None) -> None:
             del self._measured[part]
@@ -166,9 +169,8 @@ class ServerRows:
         return part
 
     @staticmethod
-    def _measure_pull(meter: SwitchMeter, num_keys: int, pull: MergedPull) -> Done:
+    def _measure_pull(meter: SwitchMeter, request: SwitchRequest, pull: MergedPull) -> Done:
         """Return what to call when the hot part of a pull has ended."""
-        request = meter.begin(PULL, num_keys)
         pull.by_tcp = lambda: meter.by_tcp([request])
 
         def end(error: HostlibError | None) -> None:
@@ -222,8 +224,8 @@ class ServerRows:
 
     def push_cold(self, part: KeyedGradients, done: Done, calls: Places | None = None) -> None:
         """Push by TCP; for these calls, which meant to push to the switch."""
-        if self._meter is not None and calls is not None:
-            with self._meter.by_tcp(self._measured[call] for call in calls.tolist()):
+        if self._meter is not None and self._measured and calls is not None:
+            with self._meter.by_tcp(self._measured.get(call) for call in calls.tolist()):
                 self.push_cold(part, done)
             return
         payload = memoryview(part.keys.tobytes() + part.gradients.tobytes())

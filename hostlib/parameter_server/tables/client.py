@@ -237,13 +237,15 @@ class TableClient:
         gathering.future.add_done_callback(lambda _: self._release(size))
 
         def send() -> None:
-            self._begin_call()
+            if kind is FrameKind.PUSH:
+                self._begin_call()
             for shard, payload, num_keys in parts:
                 session, table = self._sessions[shard], definition.number
                 if definition.hot_keys and session.hot is not None and kind is FrameKind.PUSH:
                     session.hot.push(table, payload, num_keys, gathering.take)
                 else:
                     session.change(kind, payload, gathering.take, table=table, num_keys=num_keys)
+            self._end_call()
 
         self._post_or_fail(send, gathering)
         return gathering.future
@@ -276,6 +278,7 @@ class TableClient:
             self._begin_call()
             for shard in wanted:
                 ask(shard)
+            self._end_call()
 
         self._post_or_fail(ask_all, gathering)
         return gathering.future
@@ -283,6 +286,10 @@ class TableClient:
     def _begin_call(self) -> None:
         if self._latency is not None:
             self._latency.begin_call()
+
+    def _end_call(self) -> None:
+        if self._latency is not None:
+            self._latency.end_call()
 
     def _enter(self) -> None:
         gathering = Gathering[None](self.num_shards, lambda: None)

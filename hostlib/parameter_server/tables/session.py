@@ -148,10 +148,7 @@ class ShardSession:
         self.clock += kind is FrameKind.ADVANCE
         frame = TableFrame(kind, len(payload), next(self._change_numbers), table, num_keys)
         change = self._changes[frame.number] = _Change(frame, payload, done)
-        if self._has_entered:
-            self._send(change)
-        elif self._meter is not None:
-            self._meter.sent(frame)
+        self._send(change)
 
     def pull(self, table: int, keys: NDArray[np.int64], width: int, done: DonePull) -> None:
         """Ask for the rows of keys; the keys must stay as they are until `done`."""
@@ -161,10 +158,7 @@ class ShardSession:
         clock = self.clock - self.num_ahead
         frame = TableFrame(FrameKind.PULL, keys.nbytes, number, table, keys.size, clock)
         pull = self._pulls[number] = _Pull(frame, payload, width, done)
-        if self._has_entered:
-            self._send(pull)
-        elif self._meter is not None:
-            self._meter.sent(frame)
+        self._send(pull)
 
     def close(self, error: PeerError) -> None:
         """Close for good; what is open fails with this error."""
@@ -230,9 +224,17 @@ class ShardSession:
         self._fail(error)
 
     def _send(self, waiting: _Change | _Pull) -> None:
-        assert self._link is not None
+        """Send a new request, now or when the server has let this process in."""
         if self._meter is not None:
             self._meter.sent(waiting.frame)
+        if self._has_entered:
+            assert self._link is not None
+            self._link.send(waiting.frame, waiting.payload)
+
+    def _send_again(self, waiting: _Change | _Pull) -> None:
+        assert self._link is not None
+        if self._meter is not None:
+            self._meter.resent(waiting.frame)
         self._link.send(waiting.frame, waiting.payload)
 
     def note_parsed(self) -> None:
@@ -330,9 +332,9 @@ class ShardSession:
         self.clock = entered.clock + sum(c.frame.kind is FrameKind.ADVANCE for c in changes)
         for change in self._changes.values():
             if change.frame.number > entered.accepted:
-                self._send(change)
+                self._send_again(change)
         for pull in self._pulls.values():
-            self._send(pull)
+            self._send_again(pull)
         waiting, self._entered = self._entered, []
         for done in waiting:
             done(None)

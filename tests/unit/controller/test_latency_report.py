@@ -112,6 +112,33 @@ def test_intervals_are_of_one_worker_and_server() -> None:
     assert sorted(statistics.intervals_us(columns(rows)).tolist()) == [1, 15]
 
 
+def test_intervals_of_a_sample_are_those_of_its_stretches() -> None:
+    """Calls 3 and 7 of worker 0 are not in the sample; worker 1's are others."""
+    rows = [
+        request(worker=worker, server=server, call=call, sent_us=at, operation=call % 2)
+        for worker, server, call, at in [
+            (0, 0, 1, 10),
+            (0, 1, 1, 11),
+            (0, 0, 2, 20),
+            (0, 0, 4, 500),  # of call 3, something may have been sent before
+            (0, 1, 5, 530),
+            (0, 0, 6, 560),
+            (0, 0, 4, 570),  # call 4 sends by TCP after all
+            (0, 0, 8, 900),
+            (1, 0, 7, 100),
+            (1, 0, 3, 40),
+        ]
+    ]
+    all_requests = columns(rows)
+    found = statistics.intervals_us(all_requests, all_requests)
+    assert sorted(found.tolist()) == [10, 60]
+    pulls = statistics.of_kind(all_requests, "pull")
+    assert statistics.intervals_us(pulls, all_requests).tolist() == []
+    pushes = statistics.of_kind(all_requests, "push")
+    assert statistics.intervals_us(pushes, all_requests).tolist() == [60]
+    assert len(statistics.intervals_us(all_requests)) == 7
+
+
 def test_updates_are_merged_and_sorted(run: Path) -> None:
     totals = statistics.sorted_updates(load_run(run).updates)
     # Key 3 in all three pushes, key 4 in two, the other seven in one, of two workers each.
@@ -329,6 +356,63 @@ def test_dropped_rows_are_on_the_page(run: Path) -> None:
     out = run.parent / "page.html"
     assert switchfold(["report", "latency", str(run), "--out", str(out)]) == 0
     assert "1,234 rows are missing" in out.read_text()
+
+
+def renew(path: Path, **about: object) -> None:
+    """Change what a file says of itself."""
+    table = pq.read_table(path)
+    said = {**json.loads(table.schema.metadata[METADATA_KEY]), **about}
+    metadata = {METADATA_KEY: json.dumps(said).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+
+
+def test_the_share_of_recorded_calls_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = run.parent / "page.html"
+    first, second = sorted(run.glob("requests-*"))  # of two workers, with 6 calls each
+    renew(second, calls=34, recorded_calls=6)
+    assert switchfold(["report", "latency", str(run), "--out", str(out)]) == 0
+    assert capsys.readouterr().out == (
+        f"{out}: 24 requests of 1 runs\nrun: 30 % of the calls were recorded\n"
+    )
+    text = " ".join(Page(out.read_text()).text.split())
+    assert (
+        "30 % of the workers' calls, 12 of 40 pushes and pulls (by worker: 17.6 % to 100 %)" in text
+    )
+    assert "only where all calls between them were recorded" in out.read_text()
+    assert load_run(run).calls == (40, 12)
+    renew(second, calls=6)
+    assert switchfold(["report", "latency", str(run), "--out", str(out)]) == 0
+    assert capsys.readouterr().out == f"{out}: 24 requests of 1 runs\n"
+    assert "recorded" not in out.read_text()
+    renew(first, calls=100_001, recorded_calls=100_000)
+    assert switchfold(["report", "latency", str(run), "--out", str(out)]) == 0
+    assert "run: 99.9 % of the calls" in capsys.readouterr().out
+
+
+def test_files_of_a_worker_add_up(run: Path) -> None:
+    first, second = sorted(run.glob("requests-*"))
+    renew(first, worker=7, calls=10, recorded_calls=4)
+    renew(second, worker=7, calls=20, recorded_calls=5)
+    assert load_run(run).calls_by_worker == {7: (30, 9)}
+
+
+def test_a_run_of_the_format_before_has_all_calls(run: Path) -> None:
+    for path in run.glob("*.parquet"):
+        table = pq.read_table(path)
+        about = json.loads(table.schema.metadata[METADATA_KEY])
+        old = {name: about[name] for name in ("kind", "dropped")} | {"format": 2}
+        metadata = {METADATA_KEY: json.dumps(old).encode()}
+        pq.write_table(table.replace_schema_metadata(metadata), path)
+    found = load_run(run)
+    assert (found.requests["call"].size, found.is_sample) == (24, False)
+
+
+@pytest.mark.parametrize("wrong", [{"calls": "many"}, {"worker": None}, {"recorded_calls": []}])
+def test_wrong_counts_of_calls_are_told(run: Path, wrong: dict[str, object]) -> None:
+    path = next(run.glob("requests-*"))
+    renew(path, **wrong)
+    with pytest.raises(LatencyRunFormatError, match=path.name):
+        load_run(run)
 
 
 def test_unreadable_outcomes_are_told(run: Path) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import threading
 from collections import Counter
@@ -135,6 +136,23 @@ def test_a_missing_pyarrow_says_what_to_install(
         TableClient([("127.0.0.1", 9)], ClientOptions(worker_id=0, latency_log=tmp_path))
     with pytest.raises(LatencyLogError, match=said):
         ParameterServer(ServerOptions(num_workers=1, latency_log=tmp_path))
+
+
+def test_a_file_is_written_without_pandas(tmp_path: Path) -> None:
+    """pyarrow would import it for an array of numpy's, which takes half a second."""
+    script = f"""
+import pathlib, sys
+from switchfold.hostlib.latency import REQUESTS, ParquetLog
+log = ParquetLog(pathlib.Path({str(tmp_path)!r}), REQUESTS, "a")
+log.append([1] * len(REQUESTS.columns))
+log.close()
+print("pandas" in sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=WAIT_S
+    )
+    assert done.stdout == "False\n"
+    assert pq.read_table(tmp_path / "requests-a-000001.parquet").num_rows == 1
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:

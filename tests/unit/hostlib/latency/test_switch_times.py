@@ -51,7 +51,10 @@ class MeasuredWorld:
         self.world.server.write(range(3, 3 + self.world.server.layout.num_rows))
         self.world.settle()
         log: Any = SimpleNamespace(
-            worker_id=0, call=1, append=lambda row: self.rows.append(self._named(row))
+            worker_id=0,
+            recording=1,
+            num_requests=0,
+            append=lambda row: self.rows.append(self._named(row)),
         )
         self.log = log
         loop: Any = SimpleNamespace(clock_ns=self.time.clock(HOUR))
@@ -156,7 +159,7 @@ def test_rows_say_what_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     measured = MeasuredWorld(monkeypatch)
     measured.time.pass_by(5 * MS)
     measured.pull([40, *KEYS])
-    measured.log.call = 2
+    measured.log.recording = 2
     measured.push()
     packet_bytes = measured.world.sockets[0].datagram_bytes
     for row, number in zip(measured.rows, (1, 2), strict=True):
@@ -178,13 +181,13 @@ def test_what_the_server_answers_instead_has_no_times(monkeypatch: pytest.Monkey
     calls: list[int] = []
 
     def note(ask: Callable[..., None]) -> Callable[..., None]:
-        return lambda *arguments: (calls.append(measured.log.call), ask(*arguments))
+        return lambda *arguments: (calls.append(measured.log.recording), ask(*arguments))
 
     monkeypatch.setattr(measured.worker, "pull", note(measured.worker.pull))
     monkeypatch.setattr(measured.worker, "push_cold", note(measured.worker.push_cold))
-    measured.log.call = 2
+    measured.log.recording = 2
     pushed = measured.worker.push(KEYS, gradients_of(np.ones((len(KEYS), world.width))))
-    measured.log.call = 3
+    measured.log.recording = 3
     world.packets.clear()
     for _ in range(MOST_TRIES + 1):
         world.loop.pass_by(TRY_S)
@@ -192,15 +195,67 @@ def test_what_the_server_answers_instead_has_no_times(monkeypatch: pytest.Monkey
     world.run_until([pulled, pushed])
     assert [row["outcome"] for row in measured.rows] == [3, 0]  # the push came at the second try
     world.server.set_rows(range(4, 12), generation=5, first_row=3)
-    measured.log.call = 4
+    measured.log.recording = 4
     pushed = measured.worker.push([0], gradients_of(np.ones((1, world.width))))
-    measured.log.call = 5
+    measured.log.recording = 5
     world.server.install()
     world.run_until([pushed])
     assert [row["outcome"] for row in measured.rows] == [3, 0, 3]
     assert {row["rtt_us"] for row in measured.rows if row["outcome"]} == {NO_VALUE}
     assert calls == [1, 4]  # of the calls that could not go by the switch
-    assert measured.log.call == 5
+    assert measured.log.recording == 5
+
+
+def test_calls_that_are_not_recorded_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = MeasuredWorld(monkeypatch)
+    measured.pull(path_ns=3 * MS)
+    measured.log.recording = 0
+    for _ in range(2):
+        assert measured.pull(path_ns=9 * MS).is_done
+        assert measured.push(path_ns=9 * MS, ns=4 * MS).is_done
+    measured.log.recording = 2
+    measured.push(path_ns=3 * MS, ns=4 * MS)
+    pull, push = measured.rows
+    check(pull, 1, n_tx=3)
+    check(push, 0, n_tx=3, switch_wait=4)  # of the last recorded pull
+    assert (pull["number"], push["number"], push["call"]) == (1, 2, 2)
+    assert measured.log.num_requests == 2
+    assert measured.frames.num_by_switch == 0
+
+
+@pytest.mark.parametrize("recorded", [{"pull"}, {"push"}, set[str]()])
+def test_what_the_server_answers_instead_is_recorded_with_its_call(
+    recorded: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = MeasuredWorld(monkeypatch)
+    world, worker, log = measured.world, measured.worker, measured.log
+    asked: list[int] = []
+
+    def note(ask: Callable[..., None]) -> Callable[..., None]:
+        return lambda *arguments: (asked.append(log.recording), ask(*arguments))
+
+    monkeypatch.setattr(worker, "pull", note(worker.pull))
+    monkeypatch.setattr(worker, "push_cold", note(worker.push_cold))
+    log.recording = 4 if "pull" in recorded else 0
+    pulled = worker.pull_rows(KEYS)
+    log.recording = 0
+    world.packets.clear()
+    for _ in range(MOST_TRIES + 1):
+        world.loop.pass_by(TRY_S)
+        world.packets.clear()
+    world.run_until([pulled])
+    world.server.set_rows(range(4, 12), generation=5, first_row=3)  # row 0 is cold
+    log.recording = 5 if "push" in recorded else 0
+    pushed = worker.push([0], gradients_of(np.ones((1, world.width))))
+    log.recording = 0
+    world.server.install()
+    world.run_until([pushed])
+    assert asked == [4 * ("pull" in recorded), 5 * ("push" in recorded)]
+    assert {(row["call"], row["outcome"]) for row in measured.rows} == {
+        (4 if name == "pull" else 5, 3) for name in recorded
+    }
+    assert measured.log.recording == 0
+    assert measured.worker.rows._measured == {}
 
 
 def test_lost_requests_are_logged(monkeypatch: pytest.MonkeyPatch) -> None:
