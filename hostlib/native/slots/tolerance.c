@@ -9,7 +9,7 @@ uint32_t tolerance_turn(const closers_t *closers, uint32_t chunk) {
 bool tolerance_pay(tolerance_t *tolerance, uint32_t paid) {
   if (!tolerance->left) return false;
   if (!paid) { // the chunk may lack any worker
-    for (uint32_t i = 0; i < MOST_WORKERS; i++) {
+    for (uint32_t i = 0; i < BITMAP_WORKERS; i++) {
       if (tolerance->missing[i] + tolerance->open >= tolerance->limit) return false;
     }
     tolerance->open++;
@@ -23,5 +23,5 @@ void tolerance_settle(tolerance_t *tolerance, uint32_t paid, uint32_t absent) {
   uint32_t count = (uint32_t)__builtin_popcount(absent);
   tolerance->open--;
   tolerance->left += paid > count ? paid - count : 0;
-  for (uint32_t i = 0; i < MOST_WORKERS; i++) tolerance->missing[i] += absent >> i & 1;
+  for (uint32_t i = 0; i < BITMAP_WORKERS; i++) tolerance->missing[i] += absent >> i & 1;
 }

@@ -14,14 +14,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MOST_WORKERS 32u // bits of a header's bitmap
+#define BITMAP_WORKERS 32u // bits of a header's bitmap
 
 // One tensor at one worker.
 typedef struct {
   uint32_t left;  // contributions that it may still let go
   uint32_t limit; // chunks that it closes and that may lack the same worker
   uint32_t open;  // chunks that it has paid for, and that have no result
-  uint32_t missing[MOST_WORKERS]; // of those with a result: how many lack the worker
+  uint32_t missing[BITMAP_WORKERS]; // of those with a result: how many lack the worker
 } tolerance_t;
 
 // The workers that close chunks at one switch: those in a tree whose packets it gets first.
