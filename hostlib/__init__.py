@@ -80,6 +80,7 @@ from .errors import (
     WorkerTakenError,
 )
 from .future import AllgatherFuture, AllreduceFuture
+from .loss_tolerance import CompletionReason, ContributorRange, Delivery, LossTolerance
 from .options import SessionOptions
 from .session import Session
 from .straggler import StragglerPolicy
@@ -98,9 +99,12 @@ __all__ = [
     "AllreduceTimeoutError",
     "BarrierTimeoutError",
     "CallerRoleError",
+    "CompletionReason",
     "ConfigurationError",
+    "ContributorRange",
     "ControllerUnreachableError",
     "CredentialsError",
+    "Delivery",
     "DiskFullError",
     "EmptyTensorError",
     "Endpoint",
@@ -120,6 +124,7 @@ __all__ = [
     "LogClosedError",
     "LogLockedError",
     "LogOrderError",
+    "LossTolerance",
     "MemTransport",
     "Member",
     "MemberError",

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, final
 from numpy.typing import NDArray
 
 from .errors import AllgatherTimeoutError, AllreduceTimeoutError
+from .loss_tolerance import Delivery
 from .tracing.transfer_times import TransferTimes
 
 _logger = logging.getLogger(__name__)
@@ -110,6 +111,15 @@ class AllreduceFuture(TransferFuture[NDArray[Any]]):
     def __init__(self, tensor_id: int, num_bytes: int = 0) -> None:
         super().__init__(tensor_id, num_bytes)
         self._num_contributors = 0
+        self._delivery: Delivery | None = None
+
+    @property
+    def delivery(self) -> Delivery | None:
+        """Which contributions are in the result.
+
+        None until done, and of exact sums of floats, where `num_contributors` says how many.
+        """
+        return self._delivery
 
     @property
     def num_contributors(self) -> int:
@@ -117,12 +127,17 @@ class AllreduceFuture(TransferFuture[NDArray[Any]]):
         return self._num_contributors
 
     def set_result(
-        self, array: NDArray[Any], num_contributors: int, members: tuple[int, ...]
+        self,
+        array: NDArray[Any],
+        num_contributors: int,
+        members: tuple[int, ...],
+        delivery: Delivery | None = None,
     ) -> None:
         """End the allreduce with a result; for the engine only."""
         self._result = array
         self._members = members
         self._num_contributors = num_contributors
+        self._delivery = delivery
         self._finish()
 
 

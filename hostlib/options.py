@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .errors import ConfigurationError
+from .loss_tolerance import LossTolerance
 from .straggler import WAIT_FOR_ALL, StragglerPolicy
 
 LONGEST_LEASE_S = 7 * 86400.0
@@ -32,7 +33,9 @@ class Summation:
     round_to: Rounding | None = None
     """A narrower format than the array's dtype that exact results are rounded to."""
     label: str = ""
-    """Tensors of different labels are never added up."""
+    """Tensors of different labels, or tolerances, are never added up."""
+    tolerance: LossTolerance | None = None
+    """What the sum may lack, in a job that tolerates loss; None: as the job says."""
 
     def __post_init__(self) -> None:
         """Check choices."""

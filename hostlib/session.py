@@ -25,6 +25,7 @@ from .errors import (
     SessionError,
 )
 from .future import AllgatherFuture, AllreduceFuture
+from .loss_tolerance import LossTolerance
 from .options import (
     NonfinitePolicy,
     Precision,
@@ -175,6 +176,7 @@ class Session:
         timeout_s: float | None = None,
         nonfinite: NonfinitePolicy | None = None,
         label: str = "",
+        tolerance: LossTolerance | None = None,
     ) -> AllreduceFuture:
         """Sum (or average) an array of any shape over all workers; return a future at once.
 
@@ -192,13 +194,21 @@ class Session:
         not change until the future is done. `precision`, `timeout_s` and `nonfinite` override the
         session's options. Tensors of different operation, precision or `label` are never added up:
         workers that differ in them wait for each other until the timeout.
+
+        In a job with `StragglerPolicy(tolerance=...)`, sums of int32, and of floats with block
+        precision, may lack lost contributions; `tolerance` takes the place of the job's, the same
+        on all workers. `AllreduceFuture.delivery` says what is missing. Exact sums of floats lack
+        nothing. Raises ConfigurationError for a tolerance in another job, or of an exact sum.
         """
+        if tolerance is not None:
+            self._check_tolerance(array, precision or self.options.precision)
         summation = Summation(
             operation=op,
             nonfinite=nonfinite or self.options.nonfinite,
             precision=precision or self.options.precision,
             round_to=round_to,
             label=label,
+            tolerance=tolerance,
         )
         return self._engine.submit(array, summation, self._checked(timeout_s))
 
@@ -225,6 +235,18 @@ class Session:
                 " other means"
             )
         return self._engine.gather(array, self._checked(timeout_s))
+
+    def _check_tolerance(self, array: NDArray[Any], precision: Precision) -> None:
+        if self.view.straggler.tolerance is None:
+            raise ConfigurationError(
+                "tolerance: this job waits for all contributions; join with"
+                " SessionOptions(straggler=StragglerPolicy(tolerance=...)) on all workers"
+            )
+        if precision == "exact" and array.dtype.kind == "f":
+            raise ConfigurationError(
+                f"tolerance: an exact sum of {array.dtype} lacks nothing; ask for"
+                " precision='block', or leave the tolerance out"
+            )
 
     def _checked(self, timeout_s: float | None) -> float:
         if timeout_s is None:

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a job does about workers that are late."""
+"""What a job does about workers that are late, and about contributions that are lost."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from .errors import ConfigurationError
+from .loss_tolerance import LossTolerance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,6 +16,8 @@ class StragglerPolicy:
 
     With both, a round closes at whichever comes first. All workers of a job hold the same
     policy, and all get the same bytes, whoever contributed.
+
+    Or wait for all but a bounded share: with a `tolerance`, there is no quorum and no deadline.
     """
 
     quorum: int | None = None
@@ -25,8 +28,16 @@ class StragglerPolicy:
     deadline_s: float | None = None
     """Time after which a worker that has contributed closes the round for all; None: never."""
 
+    tolerance: LossTolerance | None = None
+    """What each sum may lack, unless the call says otherwise; None: no sum may lack anything."""
+
     def __post_init__(self) -> None:
         """Check ranges."""
+        if self.tolerance is not None and (self.quorum, self.deadline_s) != (None, None):
+            raise ConfigurationError(
+                f"a tolerance of loss with quorum {self.quorum} and deadline_s {self.deadline_s}: a"
+                " round that these close may lack more than is tolerated; give one or the other"
+            )
         if self.quorum is not None and self.quorum < 1:
             raise ConfigurationError(
                 f"quorum is {self.quorum}; at least one worker must contribute, None waits for all"
@@ -39,7 +50,7 @@ class StragglerPolicy:
     @property
     def allow_partial(self) -> bool:
         """Whether a result may hold the values of some workers only."""
-        return self.quorum is not None or self.deadline_s is not None
+        return (self.quorum, self.deadline_s, self.tolerance) != (None, None, None)
 
 
 WAIT_FOR_ALL = StragglerPolicy()

@@ -29,6 +29,7 @@ def job_message(
         slots_wanted=job.slots_wanted,
         quorum=job.straggler.quorum or 0,
         deadline_s=job.straggler.deadline_s or 0.0,
+        tolerance=_tolerance(job),
         created_s=job.created_s,
         ended_s=job.ended_s or 0.0,
         generation=job.generation,
@@ -39,6 +40,13 @@ def job_message(
         missing_workers=missing,
         views=[_view(view) for view in job.views],
     )
+
+
+def _tolerance(job: Job) -> pb.Tolerance | None:
+    tolerance = job.straggler.tolerance
+    if tolerance is None:
+        return None
+    return pb.Tolerance(loss=tolerance.loss, worker_floor=tolerance.least_of_worker)
 
 
 def put_counts(message: pb.Job, counts: Mapping[str, Mapping[Outcome, Count]]) -> None:

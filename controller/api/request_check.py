@@ -46,6 +46,8 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "JoinRequest.min_workers": (0, 0xFFFF),
     "Straggler.quorum": (0, 0xFFFF),
     "Straggler.deadline_s": (0, 3600),
+    "Tolerance.loss": (0, 1),
+    "Tolerance.worker_floor": (0, 1),
     "Resume.job_number": None,  # compared with the job's
     "Resume.generation": None,  # of a view that may be gone
     "Resume.proposed": None,  # of a change that may be unknown

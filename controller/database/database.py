@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from ...hostlib.loss_tolerance import LossTolerance
 from ...hostlib.slots.wire import Outcome
 from ...hostlib.straggler import StragglerPolicy
 from ..config import SwitchConfig
@@ -163,15 +164,18 @@ class Database:
 
     def create_job(self, request: JobRequest) -> Job:
         """Store a waiting job under a new number."""
+        tolerance = request.straggler.tolerance
         with self._store.change() as connection:
             number = _meta(connection, "job_number") + 1
             _set_meta(connection, "job_number", number)
             connection.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '')",
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', ?, ?)",
                 (
                     number, request.name, request.num_workers, JobState.WAITING,
                     request.straggler.quorum, request.straggler.deadline_s, request.weight,
                     request.path, request.min_workers, request.slots_wanted, time.time(),
+                    None if tolerance is None else tolerance.loss,
+                    None if tolerance is None else tolerance.least_of_worker,
                 ),
             )  # fmt: skip
         return self.job(number)
@@ -392,7 +396,15 @@ def _job(row: sqlite3.Row, views: Iterable[View]) -> Job:
         name=row["name"],
         num_workers=row["num_workers"],
         state=JobState(row["state"]),
-        straggler=StragglerPolicy(quorum=row["quorum"], deadline_s=row["deadline_s"]),
+        straggler=StragglerPolicy(
+            quorum=row["quorum"],
+            deadline_s=row["deadline_s"],
+            tolerance=(
+                None
+                if row["tolerated_loss"] is None
+                else LossTolerance(loss=row["tolerated_loss"], worker_floor=row["worker_floor"])
+            ),
+        ),
         weight=row["weight"],
         path=PathChoice(row["path"]),
         min_workers=row["min_workers"],

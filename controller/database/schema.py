@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..errors import DatabaseError
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 _TABLES: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE switches (
@@ -72,9 +72,15 @@ _ADDED_BY_5: Final = """
 INSERT INTO meta VALUES ('term', 0);
 """
 """The term of the last leader: P4Runtime's election id."""
-_STEPS_UP: Final = {2: _ADDED_BY_3, 3: _ADDED_BY_4, 4: _ADDED_BY_5}
+_ADDED_BY_6: Final = """
+ALTER TABLE jobs ADD COLUMN tolerated_loss REAL;
+ALTER TABLE jobs ADD COLUMN worker_floor REAL;
+"""
+"""What the sums of a job may lack; NULL: nothing."""
+_STEPS_UP: Final = {2: _ADDED_BY_3, 3: _ADDED_BY_4, 4: _ADDED_BY_5, 5: _ADDED_BY_6}
 """Statements that make the next version of a version."""
 _STEPS_DOWN: Final = {
+    6: "ALTER TABLE jobs DROP COLUMN tolerated_loss; ALTER TABLE jobs DROP COLUMN worker_floor",
     5: "DELETE FROM meta WHERE key = 'term'",
     4: "DROP TABLE job_tokens",
     3: "DROP TABLE resume_digests",
@@ -115,6 +121,8 @@ def migrate(execute: Execute, version: int, target: int = SCHEMA_VERSION) -> Non
         version = 2
     if target < version and target < 4:
         _refuse_live_jobs(execute, target)
+    if target < 6 <= version:
+        _refuse_tolerant_jobs(execute, target)
     for step in range(version, target):
         _run(execute, _STEPS_UP[step])
     for step in range(version, target, -1):
@@ -128,6 +136,20 @@ def _refuse_live_jobs(execute: Execute, target: int) -> None:
         raise DatabaseError(
             f"schema version {target} keeps no secrets of jobs, and {len(live)} jobs are live, the "
             f"first {live[0][0]!r}; wait for their end, or end them with 'switchfold job stop'"
+        )
+
+
+def _refuse_tolerant_jobs(execute: Execute, target: int) -> None:
+    """Refuse to hand jobs that tolerate loss to a release that does not know what that is."""
+    live = execute(
+        "SELECT name FROM jobs WHERE state != 'ended' AND tolerated_loss IS NOT NULL"
+        " ORDER BY job_number",
+        (),
+    )
+    if live:
+        raise DatabaseError(
+            f"schema version {target} knows no jobs that tolerate loss, and {len(live)} are live, "
+            f"the first {live[0][0]!r}; wait for their end, or end them with 'switchfold job stop'"
         )
 
 

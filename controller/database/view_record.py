@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from ...hostlib.loss_tolerance import LossTolerance
 from ...hostlib.straggler import StragglerPolicy
 from ..jobs.job import (
     Child,
@@ -25,7 +26,10 @@ from ..jobs.job import (
 
 def dump_view(view: View) -> str:
     """Return the view as JSON."""
-    return json.dumps(dataclasses.asdict(view), separators=(",", ":"))
+    raw = dataclasses.asdict(view)
+    if view.straggler.tolerance is None:
+        del raw["straggler"]["tolerance"]  # earlier releases know none
+    return json.dumps(raw, separators=(",", ":"))
 
 
 def load_view(text: str) -> View:
@@ -36,11 +40,17 @@ def load_view(text: str) -> View:
         job_number=raw["job_number"],
         members=tuple(_worker(member) for member in raw["members"]),
         trees=tuple(_tree(tree) for tree in raw["trees"]),
-        straggler=StragglerPolicy(**raw["straggler"]),
+        straggler=_straggler(raw["straggler"]),
         state=ViewState(raw["state"]),
         reason=raw["reason"],
         unplaced_servers=_row_servers(raw.get("unplaced_servers", ())),
     )
+
+
+def _straggler(raw: dict[str, Any]) -> StragglerPolicy:
+    if (tolerance := raw.get("tolerance")) is not None:
+        raw["tolerance"] = LossTolerance(**tolerance)
+    return StragglerPolicy(**raw)
 
 
 def _worker(raw: dict[str, Any]) -> Worker:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from ...hostlib.control.session_api import session_pb2 as pb
+from ...hostlib.control.view_message import decode_tolerance
 from ...hostlib.errors import ConfigurationError
 from ...hostlib.straggler import StragglerPolicy
 from ..config import ControllerConfig
@@ -22,6 +23,11 @@ def requested_job(join_request: pb.JoinRequest) -> JobRequest:
         straggler = StragglerPolicy(
             quorum=join_request.straggler.quorum or None,
             deadline_s=join_request.straggler.deadline_s or None,
+            tolerance=(
+                decode_tolerance(join_request.straggler)
+                if join_request.straggler.HasField("tolerance")
+                else None
+            ),
         )
     except ConfigurationError as exc:
         raise InvalidJobError(f"job {join_request.job_name!r}: {exc}") from exc

@@ -62,7 +62,12 @@ class JobRequest:
     def __str__(self) -> str:
         slots = self.slots_wanted or "any number of"
         results = "whole results"
-        if self.straggler.allow_partial:
+        if (tolerance := self.straggler.tolerance) is not None:
+            results = (
+                f"results that may lack {tolerance.loss:g} of all contributions, and have at least "
+                f"{tolerance.least_of_worker:g} of each worker's"
+            )
+        elif self.straggler.allow_partial:
             quorum = self.straggler.quorum or self.num_workers
             results = f"partial results (quorum {quorum}, deadline {self.straggler.deadline_s} s)"
         return (

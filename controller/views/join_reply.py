@@ -10,7 +10,7 @@ from ...hostlib.control.session_api import session_pb2 as pb
 from ...hostlib.slots import wire
 from ..errors import NoSwitchError, VersionMismatchError
 from ..jobs.attachment import Applicant, applicant_name
-from ..jobs.job import View, Worker, WorkerId
+from ..jobs.job import Tree, View, Worker, WorkerId
 from ..switches.switch_session import SwitchSession
 
 QUORUM_DEADLINE_S: Final = 1.0
@@ -59,7 +59,7 @@ def encode_view(view: View, worker: Worker, link: SwitchSession) -> pb.View:
             )
             for member in view.members
         ],
-        trees=[pb.Tree(tree_id=tree.tree_id, slot_count=tree.slot_count) for tree in view.trees],
+        trees=[_tree(tree, worker) for tree in view.trees],
         switch_address=link.config.service_address,
         switch_mac=link.config.service_mac,
         switch_udp_port=wire.UDP_PORT,
@@ -67,6 +67,9 @@ def encode_view(view: View, worker: Worker, link: SwitchSession) -> pb.View:
         deadline_s=_deadline_s(view),
         reason=view.reason,
     )
+    if (tolerance := view.straggler.tolerance) is not None:
+        message.tolerance.loss = tolerance.loss
+        message.tolerance.worker_floor = tolerance.least_of_worker
     if view.is_on_switch:
         attachment = view.attachment(worker.worker_id)
         message.child_id = attachment.child_id
@@ -74,6 +77,18 @@ def encode_view(view: View, worker: Worker, link: SwitchSession) -> pb.View:
             member.worker_id for member in view.members if member.switch == worker.switch
         )
         message.worker_bitmap = attachment.worker_bitmap
+    return message
+
+
+def _tree(tree: Tree, worker: Worker) -> pb.Tree:
+    """Return a tree as a worker sees it."""
+    message = pb.Tree(tree_id=tree.tree_id, slot_count=tree.slot_count)
+    node = tree.node(worker.switch)
+    if node is not None and all(child.contributor_mask for child in node.children):
+        message.level = tree.level(node)
+        masks = [child.contributor_mask for child in node.children]
+        if sum(mask.bit_count() for mask in masks) == node.num_workers:
+            message.members = sum(masks)
     return message
 
 

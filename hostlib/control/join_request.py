@@ -66,6 +66,9 @@ class JoinRequest:
         if options.straggler.allow_partial:
             join_request.straggler.quorum = options.straggler.quorum or 0
             join_request.straggler.deadline_s = options.straggler.deadline_s or 0.0
+            if (tolerance := options.straggler.tolerance) is not None:
+                join_request.straggler.tolerance.loss = tolerance.loss
+                join_request.straggler.tolerance.worker_floor = tolerance.least_of_worker
         if isinstance(options.ingress_port, str):
             join_request.ingress_port_name = options.ingress_port
         elif options.ingress_port:

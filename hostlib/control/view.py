@@ -43,6 +43,10 @@ class TreeView:
     """In the header's `job_id` field, 16 bit."""
     slot_count: int
     """Slots of this tree; the same on all of its switches."""
+    members: int = 0
+    """Bitmap of the workers at and below this worker's switch; 0: it is not known."""
+    level: int = 0
+    """Longest path from this worker's switch down to a switch without others below."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +146,7 @@ class JobView:
             generation=generation,
             worker_id=worker_id,
             members=tuple(Member(worker_id=i) for i in range(num_workers)),
-            trees=(TreeView(tree_id=job, slot_count=slot_count),),
+            trees=(TreeView(tree_id=job, slot_count=slot_count, members=(1 << num_workers) - 1),),
             child_id=worker_id,
             worker_bitmap=1 << worker_id,
             values_per_packet=values_per_packet,

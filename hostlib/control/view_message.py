@@ -4,9 +4,16 @@
 
 from __future__ import annotations
 
+from ..loss_tolerance import LossTolerance
 from ..straggler import StragglerPolicy
 from .session_api import session_pb2 as api
 from .view import UNKNOWN_MAC, Endpoint, JobView, Member, TreeView
+
+
+def decode_tolerance(message: api.View | api.Straggler) -> LossTolerance:
+    """Return the tolerance of a message that has one; ConfigurationError if it makes no sense."""
+    tolerance = message.tolerance
+    return LossTolerance(loss=tolerance.loss, worker_floor=tolerance.worker_floor)
 
 
 def decode_view(view: api.View, *, job: int, worker_id: int, values_per_packet: int) -> JobView:
@@ -25,7 +32,13 @@ def decode_view(view: api.View, *, job: int, worker_id: int, values_per_packet: 
             for member in view.members
         ),
         trees=tuple(
-            TreeView(tree_id=tree.tree_id, slot_count=tree.slot_count) for tree in view.trees
+            TreeView(
+                tree_id=tree.tree_id,
+                slot_count=tree.slot_count,
+                members=tree.members,
+                level=tree.level,
+            )
+            for tree in view.trees
         ),
         child_id=view.child_id,
         worker_bitmap=view.worker_bitmap,
@@ -35,6 +48,10 @@ def decode_view(view: api.View, *, job: int, worker_id: int, values_per_packet: 
             udp_port=view.switch_udp_port,
             mac=view.switch_mac or UNKNOWN_MAC,
         ),
-        straggler=StragglerPolicy(quorum=view.quorum or None, deadline_s=view.deadline_s or None),
+        straggler=StragglerPolicy(
+            quorum=view.quorum or None,
+            deadline_s=view.deadline_s or None,
+            tolerance=decode_tolerance(view) if view.HasField("tolerance") else None,
+        ),
         neighbours=tuple(view.neighbours) or None,
     )

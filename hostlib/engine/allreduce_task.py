@@ -21,6 +21,8 @@ from ..errors import (
     UnsupportedDtypeError,
 )
 from ..future import AllreduceFuture
+from ..loss_tolerance import Delivery
+from ..native.library import ToleranceStruct
 from ..options import ReduceOperation, Summation
 from ..peers.results import RetainedResult
 from ..summation.chunks import (
@@ -87,11 +89,13 @@ def wire_id(number: int, summation: Summation, *, is_exact: bool = False) -> int
     A switch adds up only packets with the same id. So sums, means, limbs and labels have different
     ids.
     """
-    operation, label = summation.operation, summation.label
+    operation, label, tolerance = summation.operation, summation.label, summation.tolerance
     signature = 0
-    if label or operation != "sum" or is_exact:
-        exact = "exact " * is_exact
-        signature = zlib.crc32(f"{exact}{operation} {label}".encode()) >> POSITION_BITS
+    if label or operation != "sum" or is_exact or tolerance:
+        text = f"{'exact ' * is_exact}{operation} {label}"
+        if tolerance:
+            text += f"\0{tolerance.loss!r} {tolerance.least_of_worker!r}"
+        signature = zlib.crc32(text.encode()) >> POSITION_BITS
     return signature << POSITION_BITS | (number + 1) & ((1 << POSITION_BITS) - 1)
 
 
@@ -165,6 +169,22 @@ class AllreduceTask:
         for source in (self.exponents, self.source):
             if source is not None:
                 source.times = self.future.times
+        self._tolerate(self.source)
+
+    def _tolerate(self, values: FloatSource | ExactSource | IntegerSource | None) -> None:
+        """Let the sums lack what is tolerated, and note who is in them."""
+        view = self._view
+        if values is None or not (view.is_on_switch and view.straggler.allow_partial):
+            return
+        values.bitmaps = np.zeros(values.num_chunks, np.uint32)
+        tolerance = self._summation.tolerance or view.straggler.tolerance
+        # All lanes of an exact number must have the same contributors, so these have all.
+        if tolerance is None or view.straggler.tolerance is None or self._is_exact:
+            return
+        if tolerance.lost(view.num_workers, values.num_chunks):
+            place = view.member_ids.index(view.worker_id)
+            left, limit = tolerance.budget(view.num_workers, values.num_chunks, place)
+            values.tolerance = ToleranceStruct(left=left, limit=limit)
 
     @property
     def is_settled(self) -> bool:
@@ -207,6 +227,7 @@ class AllreduceTask:
             )
         if self.source is not None:
             self.source.times = self.future.times
+            self._tolerate(self.source)
 
     def _is_small(self, num_workers: int) -> bool:
         """Whether the exact sum needs no agreement before."""
@@ -279,6 +300,7 @@ class AllreduceTask:
             assert source is not None
             counts = result.contributors
             is_whole = len(counts) == source.num_chunks and counts.all()
+            is_whole = is_whole and len(result.bitmaps) in (0, source.num_chunks)
             if result.values.size != source.results.size or not is_whole:
                 raise self._malformed(result)
             values = result.values.reshape(source.results.shape)
@@ -306,6 +328,31 @@ class AllreduceTask:
             f" {len(result.exponents)} exponents, which is not the shape submitted here"
         )
 
+    def _delivery(self) -> Delivery | None:
+        """Return which contributions are in the sums; None where chunks are no ranges of values."""
+        source = self.source
+        if self._is_exact or source is None:
+            return None
+        if self._fetched is not None:
+            members, contributors, bitmaps = (
+                self._fetched.members,
+                self._fetched.contributors,
+                self._fetched.bitmaps if len(self._fetched.bitmaps) else None,
+            )
+        else:
+            view = self._view
+            members, contributors, bitmaps = view.member_ids, source.contributors, source.bitmaps
+            if not view.has_worker_bitmaps:
+                bitmaps = None
+        return Delivery(
+            members,
+            len(self._flat),
+            self._view.values_per_packet,
+            contributors,
+            bitmaps,
+            is_tolerant=self._view.straggler.tolerance is not None,
+        )
+
     def _num_contributors(self) -> int:
         if self._fetched is not None:
             return self._fetched.num_contributors
@@ -319,8 +366,11 @@ class AllreduceTask:
         if self._fetched is not None:
             return self._fetched
         values, contributors = np.empty(0, np.int32), np.empty(0, np.uint16)
+        bitmaps = np.empty(0, np.uint32)
         if self.source is not None:
             values, contributors = self.source.results.reshape(-1), self.source.contributors
+            if self.source.bitmaps is not None and self._view.has_worker_bitmaps:
+                bitmaps = self.source.bitmaps
         return RetainedResult(
             tensor=self.number,
             generation=self._view.generation,
@@ -332,6 +382,7 @@ class AllreduceTask:
             values=values,
             exponents=self._agreed,
             contributors=contributors,
+            bitmaps=bitmaps,
             num_contributors=self._num_contributors(),
             has_saturated=self.source is not None and self.source.has_saturated,
         )
@@ -360,4 +411,4 @@ class AllreduceTask:
         members = tuple(self._view.member_ids)
         if self._fetched is not None:
             members = self._fetched.members
-        self.future.set_result(array, self._num_contributors(), members)
+        self.future.set_result(array, self._num_contributors(), members, self._delivery())

@@ -278,9 +278,19 @@ class ViewRunner:
             for task in self._started:
                 if task.wire_id == tensor_id:
                     self._fetch(task)
+        self._fetch_missed(reducer)
         if self.finish():
             self._deadlines.note_progress(time.monotonic())
         self._deadlines.note_progress(max(arrivals.progress_s, reducer.moved_s))
+
+    def _fetch_missed(self, reducer: Reducer) -> None:
+        """Ask for tensors of which this worker has given all, and missed results."""
+        for task in self._started:
+            if isinstance(task, AllgatherTask) or task.is_settled or not task.is_in_values:
+                continue
+            source = task.source
+            if source is not None and source.has_missed and reducer.values.is_finished(source):
+                self._fetch(task)
 
     def interrupt(self) -> None:
         """Make `poll` return (any thread)."""
@@ -374,7 +384,7 @@ def _is_complete(task: Task, reducer: Reducer, *, is_elsewhere: bool) -> bool:
     if not task.is_settled:
         if is_elsewhere or not task.is_in_values or task.source is None:
             return False
-        return reducer.values.is_finished(task.source)
+        return reducer.values.is_finished(task.source) and not task.source.has_missed
     # Its chunks must have their place in the sequence first.
     return is_elsewhere or task.is_in_values
 

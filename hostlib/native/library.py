@@ -33,7 +33,7 @@ from ..errors import TransportError
 BATCH: Final = 256
 """Most datagrams sent or taken in one call."""
 MAX_MEMBERS: Final = 32
-"""Most members of a view with allgathers; as in allgather.h."""
+"""Most members of a view with allgathers, and bits of a bitmap; as in allgather.h, tolerance.h."""
 LAYERS_BYTES: Final = 42
 """Of Ethernet, IPv4 and UDP, in front of a datagram in a frame; as in frames.h."""
 
@@ -161,6 +161,28 @@ class ExactStruct(ctypes.Structure):
     )
 
 
+class ToleranceStruct(ctypes.Structure):
+    """`tolerance_t` of tolerance.h."""
+
+    _fields_ = (
+        ("left", c_uint32),
+        ("limit", c_uint32),
+        ("open", c_uint32),
+        ("missing", c_uint32 * MAX_MEMBERS),
+    )
+
+
+class ClosersStruct(ctypes.Structure):
+    """`closers_t` of tolerance.h."""
+
+    _fields_ = (
+        ("count", c_uint32),
+        ("own", c_uint32),
+        ("members", c_uint32),
+        ("level", c_uint32),
+    )
+
+
 class SourceStruct(ctypes.Structure):
     """`source_t` of source.h."""
 
@@ -181,10 +203,13 @@ class SourceStruct(ctypes.Structure):
         ("results", c_void_p),
         ("exact", c_void_p),
         ("contributors", c_void_p),
+        ("bitmaps", c_void_p),
+        ("tolerance", POINTER(ToleranceStruct)),
         ("is_mean", c_bool),
         ("has_saturated", c_bool),
         ("is_abandoned", c_bool),
         ("is_finished", c_bool),
+        ("has_missed", c_bool),
         ("num_done", c_uint32),
         ("since_s", c_double),
         ("first_sent_s", c_double),
@@ -388,6 +413,7 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
         POINTER(StreamOptionsStruct),
         POINTER(c_uint16),
         POINTER(c_uint32),
+        POINTER(ClosersStruct),
         POINTER(SlotPlaceStruct),
         c_uint32,
         c_uint32,

@@ -8,7 +8,7 @@ import json
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,8 @@ class RetainedResult:
     """Agreed before the sums, native int32: the exponent of each chunk, or ranges of bits."""
     contributors: NDArray[np.uint16]
     """Contributors of each chunk, native uint16."""
+    bitmaps: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    """Workers in each chunk, native uint32; empty if that is not known."""
     num_contributors: int
     """Fewest contributors of any chunk, exponents included."""
     has_saturated: bool = False
@@ -56,7 +58,8 @@ class RetainedResult:
     @property
     def num_bytes(self) -> int:
         """Bytes of memory that it takes."""
-        return self.values.nbytes + self.exponents.nbytes + self.contributors.nbytes
+        small = self.exponents.nbytes + self.contributors.nbytes + self.bitmaps.nbytes
+        return self.values.nbytes + small
 
     def description(self) -> bytes:
         """Return everything except the arrays' contents, as JSON."""
@@ -72,6 +75,7 @@ class RetainedResult:
                 "lanes": len(self.values),
                 "exponents": len(self.exponents),
                 "contributors": len(self.contributors),
+                "bitmaps": len(self.bitmaps),
                 "num_contributors": self.num_contributors,
                 "has_saturated": self.has_saturated,
             }
@@ -79,7 +83,8 @@ class RetainedResult:
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """Return the arrays in the order in which they travel, in native byte order."""
-        return self.values.astype(np.int32, copy=False), self.exponents, self.contributors
+        values = self.values.astype(np.int32, copy=False)
+        return values, self.exponents, self.contributors, self.bitmaps
 
 
 def describe_result(description: bytes, limit_bytes: int) -> RetainedResult:
@@ -89,8 +94,9 @@ def describe_result(description: bytes, limit_bytes: int) -> RetainedResult:
     """
     try:
         fields: dict[str, Any] = json.loads(description)
-        sizes = [_number(fields[name]) for name in ("lanes", "exponents", "contributors")]
-        num_bytes = 4 * sizes[0] + 4 * sizes[1] + 2 * sizes[2]
+        names = ("lanes", "exponents", "contributors", "bitmaps")
+        sizes = [_number(fields[name]) for name in names]
+        num_bytes = 4 * sizes[0] + 4 * sizes[1] + 2 * sizes[2] + 4 * sizes[3]
         if num_bytes > limit_bytes:
             raise PeerProtocolError(
                 f"a result of {num_bytes} bytes; at most {limit_bytes} are allowed"
@@ -106,6 +112,7 @@ def describe_result(description: bytes, limit_bytes: int) -> RetainedResult:
             values=np.empty(sizes[0], np.int32),
             exponents=np.empty(sizes[1], np.int32),
             contributors=np.empty(sizes[2], np.uint16),
+            bitmaps=np.empty(sizes[3], np.uint32),
             num_contributors=_number(fields["num_contributors"]),
             has_saturated=bool(fields["has_saturated"]),
         )

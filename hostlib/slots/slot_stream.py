@@ -45,6 +45,7 @@ class _StreamedTensor:
         if struct.is_abandoned:
             return
         source.has_saturated = source.has_saturated or struct.has_saturated
+        source.has_missed = struct.has_missed
         if struct.is_finished:
             source.times.note_last_result(struct.last_result_s)
 

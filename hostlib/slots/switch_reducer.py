@@ -62,6 +62,17 @@ def _members(view: JobView) -> native.MembersStruct:
     )
 
 
+def _closers(view: JobView) -> ctypes.Array[native.ClosersStruct]:
+    """Return who closes chunks at this worker's switch, by tree; nobody where it is not known."""
+    neighbours = [i for i in view.member_ids if view.is_neighbour(i)]
+    closers = (native.ClosersStruct * len(view.trees))()
+    for tree, each in zip(view.trees, closers, strict=True):
+        if view.has_worker_bitmaps and tree.members:
+            each.count, each.own = len(neighbours), neighbours.index(view.worker_id)
+            each.members, each.level = tree.members, tree.level
+    return closers
+
+
 @final
 class SwitchReducer:
     """Runs a view's chunks over a transport that is open to the view's switch."""
@@ -127,6 +138,7 @@ class SwitchReducer:
             ctypes.byref(settings),
             ids,
             sizes,
+            _closers(view),
             places.ctypes.data_as(ctypes.POINTER(native.SlotPlaceStruct)),
             view.slot_count,
             split_slots(view.slot_count)[0],

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..native.library import ExactStruct
+from ..native.library import ExactStruct, ToleranceStruct
 from ..tracing.transfer_times import TransferTimes
 from .quantization import (
     NONFINITE_EXPONENT,
@@ -84,6 +84,12 @@ class ChunkSource(Protocol):
     """Whether these are sums that the workers agree on nothing for before."""
     withheld: NDArray[np.bool_] | None
     """Chunks that this worker does not contribute to, though it takes their results."""
+    has_missed: bool
+    """Whether a chunk has no result, as the switch no longer had it for this worker."""
+    bitmaps: NDArray[np.uint32] | None
+    """Where the stream stores which workers are in each chunk's result; None: not wanted."""
+    tolerance: ToleranceStruct | None
+    """What the results may lack; None: nothing."""
     times: TransferTimes
     """Where streams stamp the first packet and the last result."""
 
@@ -131,6 +137,10 @@ class TensorChunks:
 
 class ExponentSource:
     """What workers agree on first for a float tensor: int32 lanes per chunk, maximised."""
+
+    has_missed = False
+    bitmaps: NDArray[np.uint32] | None = None
+    tolerance: ToleranceStruct | None = None
 
     def __init__(
         self,
@@ -221,6 +231,10 @@ class Summand:
 class IntegerSource:
     """An int32 tensor, sent as it is."""
 
+    has_missed = False
+    bitmaps: NDArray[np.uint32] | None = None
+    tolerance: ToleranceStruct | None = None
+
     def __init__(self, summand: Summand, values_per_packet: int) -> None:
         self._flat = summand.flat
         self._retains = summand.retains
@@ -255,6 +269,10 @@ class IntegerSource:
 
 class FloatSource:
     """A float tensor with agreed exponents."""
+
+    has_missed = False
+    bitmaps: NDArray[np.uint32] | None = None
+    tolerance: ToleranceStruct | None = None
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native.library import ExactStruct, LimbGroupStruct, address, library
+from ..native.library import ExactStruct, LimbGroupStruct, ToleranceStruct, address, library
 from ..slots.wire import VALUES_PER_PACKET_WIDE
 from ..tracing.transfer_times import TransferTimes
 from .chunks import (
@@ -115,6 +115,10 @@ def is_small(num_values: int, dtype: str, num_workers: int, most_lanes: int | No
 
 class ExactSource:
     """A float tensor in limbs; implements ChunkSource."""
+
+    has_missed = False
+    bitmaps: NDArray[np.uint32] | None = None
+    tolerance: ToleranceStruct | None = None
 
     def __init__(
         self,

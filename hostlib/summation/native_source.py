@@ -42,6 +42,8 @@ class NativeSource:
             results=_address(wire.results),
             exact=None if wire.exact is None else ctypes.addressof(wire.exact),
             contributors=address(source.contributors),
+            bitmaps=_address(source.bitmaps),
+            tolerance=None if source.tolerance is None else ctypes.pointer(source.tolerance),
             is_mean=wire.is_mean,
         )
 

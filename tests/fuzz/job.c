@@ -112,7 +112,7 @@ static void open_worker(job_t *job, uint32_t id, const weather_t *weather) {
   members_t members = {.num_members = job->num_workers, .own = id};
   for (uint32_t i = 0; i < job->num_workers; i++) members.ids[i] = (uint8_t)i;
   worker->reducer =
-      reducer_new(socket_transport_base(worker->transport), &options, job->tree_ids, job->tree_slots, job->places,
+      reducer_new(socket_transport_base(worker->transport), &options, job->tree_ids, job->tree_slots, NULL, job->places,
                   job->slot_count, job->exponent_slots, job->has_blocks ? &members : NULL);
 }
 

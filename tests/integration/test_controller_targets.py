@@ -110,6 +110,8 @@ def test_target_restarted_while_a_job_runs_is_repaired(tmp_path: Path, name: str
             for worker in workers:
                 await worker.join_reply()
         link = server.links["s1"]
+        report_lost, lost = link.on_lost_state, []
+        link.on_lost_state = lost.append  # the job's next view would write to the switch meanwhile
         await until(lambda: link.state is not LinkState.READY)  # before there is another to find
         async with target(command, address), asyncio.timeout(DEADLINE_S):
             await until(lambda: link.state is LinkState.READY)
@@ -117,6 +119,18 @@ def test_target_restarted_while_a_job_runs_is_repaired(tmp_path: Path, name: str
             (placement,) = server.views.placements("s1")
             counts = await link.read_tree_counts(placement.tree.tree_id)
             assert counts[Outcome.ABSORBED] == Count(0, 0)
+            assert lost == [{placement.tree.tree_id}]
+            assert report_lost is not None
+            report_lost(lost[0])
+            live = server.membership.live_job("train")
+            assert live is not None
+            await until(
+                lambda: (
+                    live.change is None
+                    and live.view is not None
+                    and live.view.generation > placement.view.generation
+                )
+            )
             await leave_all(workers)
             await context.__aexit__(None, None, None)
 

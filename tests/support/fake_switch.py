@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from switchfold.hostlib.control.view import Endpoint, JobView, Member, TreeView
 from switchfold.hostlib.peers import PeerServer
-from switchfold.hostlib.slots.wire import Flag, Operation, Outcome, datagram_bytes, view_datagrams
+from switchfold.hostlib.slots.wire import (
+    MAX_WORKERS,
+    Flag,
+    Operation,
+    Outcome,
+    datagram_bytes,
+    view_datagrams,
+)
 from switchfold.hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from switchfold.hostlib.transports.frames import FrameCodec
 from switchfold.hostlib.transports.mem import MemTransport
@@ -167,7 +174,14 @@ class FakeSwitch:
             generation=self.generation,
             worker_id=worker_id,
             members=tuple(self.member(i) for i in newest.members),
-            trees=tuple(TreeView(tree_id=i, slot_count=t.slot_count) for i, t in trees.items()),
+            trees=tuple(
+                TreeView(
+                    tree_id=i,
+                    slot_count=tree.slot_count,
+                    members=sum(1 << member for member in tree.members if member < MAX_WORKERS),
+                )
+                for i, tree in trees.items()
+            ),
             child_id=worker_id,
             worker_bitmap=1 << worker_id,
             values_per_packet=self.values_per_packet,
@@ -293,6 +307,8 @@ class FakeSwitch:
         if copy.is_closed:
             self._answer(packet, copy, Operation.RESULT, [worker_id], Flag.REPLAY)
             return Outcome.REPLAYED
+        if copy.count < packet["header"][0]["expected"]:
+            return Outcome.FLUSH_IGNORED
         copy.is_closed = True
         copy.flags |= Flag.FLUSHED
         if copy.count < len(tree.members):

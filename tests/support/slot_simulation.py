@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +20,11 @@ from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
 from stepped_reducer import SteppedReducer
+from switchfold.hostlib.loss_tolerance import LossTolerance
+from switchfold.hostlib.native.library import ToleranceStruct
 from switchfold.hostlib.options import SessionOptions
-from switchfold.hostlib.slots.wire import view_datagrams
+from switchfold.hostlib.slots.wire import Outcome, view_datagrams
+from switchfold.hostlib.straggler import StragglerPolicy
 from switchfold.hostlib.summation.chunks import IntegerSource, Summand
 
 
@@ -39,8 +43,10 @@ class Simulation:
         delay_s: float = 0.0002,
         pause_s: float = 0.0005,
         options: SessionOptions | None = None,
+        tolerance: LossTolerance | None = None,
     ) -> None:
         """`pause_s`: time between two reads of a worker; a full queue drops."""
+        self.tolerance = tolerance
         self.now_s = 0.0
         self.random = random.Random(seed)
         self.loss = loss
@@ -51,6 +57,10 @@ class Simulation:
         self.losses: Callable[[int, int | None, NDArray[Any]], bool] = self._is_lost
         """Whether a packet of a worker, or to one, is lost in flight."""
         self.dropped = 0
+        self.bitmaps = np.zeros(0, np.uint32)
+        """The workers in each chunk of the last tensor."""
+        self.added: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+        """By tensor and chunk: whose contributions the switch has added up."""
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         self.switch = _SimulatedSwitch(self, num_workers, slot_count)
@@ -64,7 +74,7 @@ class Simulation:
         self._count += 1
         heapq.heappush(self._events, (when_s, self._count, action))
 
-    def run(self, until: Callable[[], bool], limit_s: float = 100.0) -> None:
+    def run(self, until: Callable[[], bool], limit_s: float = 1e5) -> None:
         """Let time pass until something holds; AssertionError after `limit_s` simulated seconds."""
         while not until():
             assert self._events, "no event is pending any more"
@@ -78,8 +88,15 @@ class Simulation:
         for worker in self.workers:
             worker.submit(num_chunks)
         self.run(lambda: all(worker.is_done for worker in self.workers))
-        for worker in self.workers:
+        whole = [worker for worker in self.workers if not worker.has_missed]
+        assert whole, "some worker has each tensor from the switch"
+        for worker in whole:
             worker.check(len(self.workers))
+        number = self.workers[0].num_submitted
+        added = [sum(1 << w for w in self.added[number, chunk]) for chunk in range(num_chunks)]
+        for worker in whole:
+            np.testing.assert_array_equal(worker.bitmaps, added, "the switch knows better")
+        self.bitmaps = whole[0].bitmaps
         return self.now_s - began_s
 
 
@@ -105,7 +122,8 @@ class _SimulatedSwitch(FakeSwitch):
     """The fake switch behind links that take time."""
 
     def __init__(self, simulation: Simulation, num_workers: int, slot_count: int) -> None:
-        super().__init__(num_workers, slot_count=slot_count)
+        policy = StragglerPolicy(tolerance=simulation.tolerance)
+        super().__init__(num_workers, slot_count=slot_count, straggler=policy)
         self._simulation = simulation
         self._links = [_Link(simulation) for _ in range(num_workers)]
 
@@ -144,6 +162,12 @@ class _Worker:
         values = self._simulation.switch.values_per_packet
         flat = np.arange(num_chunks * values, dtype=np.int32) * (self._worker_id + 1)
         self._source = IntegerSource(Summand(tensor_id=self.num_submitted, flat=flat), values)
+        if (tolerance := self._simulation.tolerance) is not None:
+            num_workers = self._simulation.switch.num_workers
+            if tolerance.lost(num_workers, num_chunks):
+                left, limit = tolerance.budget(num_workers, num_chunks, self._worker_id)
+                self._source.tolerance = ToleranceStruct(left=left, limit=limit)
+            self._source.bitmaps = np.zeros(num_chunks, np.uint32)
         self.values.enqueue(self._source)
         self._wake_at(self._simulation.now_s)
 
@@ -151,10 +175,28 @@ class _Worker:
     def is_done(self) -> bool:
         return self._source is None or self.values.is_finished(self._source)
 
+    @property
+    def has_missed(self) -> bool:
+        """Whether a result of the last tensor was gone; a session asks another worker for it."""
+        return self._source is not None and self._source.has_missed
+
+    @property
+    def bitmaps(self) -> NDArray[np.uint32]:
+        """The workers in each chunk of the last tensor."""
+        source = self._source
+        assert source is not None
+        if source.bitmaps is None:
+            return np.full(source.num_chunks, (1 << self._simulation.switch.num_workers) - 1, "u4")
+        return source.bitmaps
+
     def check(self, num_workers: int) -> None:
+        """Check that each sum is that of the workers that are said to be in it."""
         assert self._source is not None
-        total = num_workers * (num_workers + 1) // 2
-        expected = np.arange(self._source.num_elements, dtype=np.int32) * total
+        is_in = self.bitmaps[:, None] >> np.arange(num_workers, dtype=np.uint32) & 1
+        np.testing.assert_array_equal(is_in.sum(axis=1), self._source.contributors)
+        total = is_in @ np.arange(1, num_workers + 1)
+        values = self._simulation.switch.values_per_packet
+        expected = np.arange(self._source.num_elements) * np.repeat(total, values)
         np.testing.assert_array_equal(self._source.output.reshape(-1), expected)
 
     def send(self, datagrams: NDArray[np.uint8]) -> int:
@@ -163,7 +205,13 @@ class _Worker:
 
             def arrive(row: NDArray[np.uint8] = row) -> None:
                 packet = view_datagrams(row[None, :], of.switch.values_per_packet)
-                of.switch.outcomes[of.switch.process(self._worker_id, packet)] += 1
+                outcome = of.switch.process(self._worker_id, packet)
+                of.switch.outcomes[outcome] += 1
+                if outcome in (Outcome.ABSORBED, Outcome.COMPLETED):
+                    header = packet["header"][0]
+                    of.added[int(header["tensor_id"]), int(header["chunk_index"])].add(
+                        self._worker_id
+                    )
 
             self._link.send(arrive, is_lost=of.losses(self._worker_id, None, row))
         return len(datagrams)

@@ -53,7 +53,7 @@ class StopJobRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("name", "job_number", "state", "reason", "num_workers", "min_workers", "weight", "path_wanted", "slots_wanted", "quorum", "deadline_s", "created_s", "ended_s", "generation", "path", "slot_count", "switches", "workers", "missing_workers", "views", "counts", "switch_counts", "counts_error")
+    __slots__ = ("name", "job_number", "state", "reason", "num_workers", "min_workers", "weight", "path_wanted", "slots_wanted", "quorum", "deadline_s", "created_s", "ended_s", "generation", "path", "slot_count", "switches", "workers", "missing_workers", "views", "counts", "switch_counts", "counts_error", "tolerance")
     NAME_FIELD_NUMBER: _ClassVar[int]
     JOB_NUMBER_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -77,6 +77,7 @@ class Job(_message.Message):
     COUNTS_FIELD_NUMBER: _ClassVar[int]
     SWITCH_COUNTS_FIELD_NUMBER: _ClassVar[int]
     COUNTS_ERROR_FIELD_NUMBER: _ClassVar[int]
+    TOLERANCE_FIELD_NUMBER: _ClassVar[int]
     name: str
     job_number: int
     state: str
@@ -100,7 +101,16 @@ class Job(_message.Message):
     counts: _containers.RepeatedCompositeFieldContainer[OutcomeCount]
     switch_counts: _containers.RepeatedCompositeFieldContainer[SwitchCounts]
     counts_error: str
-    def __init__(self, name: _Optional[str] = ..., job_number: _Optional[int] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., num_workers: _Optional[int] = ..., min_workers: _Optional[int] = ..., weight: _Optional[float] = ..., path_wanted: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., created_s: _Optional[float] = ..., ended_s: _Optional[float] = ..., generation: _Optional[int] = ..., path: _Optional[str] = ..., slot_count: _Optional[int] = ..., switches: _Optional[_Iterable[str]] = ..., workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., missing_workers: _Optional[_Iterable[int]] = ..., views: _Optional[_Iterable[_Union[JobView, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., switch_counts: _Optional[_Iterable[_Union[SwitchCounts, _Mapping]]] = ..., counts_error: _Optional[str] = ...) -> None: ...
+    tolerance: Tolerance
+    def __init__(self, name: _Optional[str] = ..., job_number: _Optional[int] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., num_workers: _Optional[int] = ..., min_workers: _Optional[int] = ..., weight: _Optional[float] = ..., path_wanted: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., created_s: _Optional[float] = ..., ended_s: _Optional[float] = ..., generation: _Optional[int] = ..., path: _Optional[str] = ..., slot_count: _Optional[int] = ..., switches: _Optional[_Iterable[str]] = ..., workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., missing_workers: _Optional[_Iterable[int]] = ..., views: _Optional[_Iterable[_Union[JobView, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., switch_counts: _Optional[_Iterable[_Union[SwitchCounts, _Mapping]]] = ..., counts_error: _Optional[str] = ..., tolerance: _Optional[_Union[Tolerance, _Mapping]] = ...) -> None: ...
+
+class Tolerance(_message.Message):
+    __slots__ = ("loss", "worker_floor")
+    LOSS_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FLOOR_FIELD_NUMBER: _ClassVar[int]
+    loss: float
+    worker_floor: float
+    def __init__(self, loss: _Optional[float] = ..., worker_floor: _Optional[float] = ...) -> None: ...
 
 class JobView(_message.Message):
     __slots__ = ("generation", "state", "path", "reason", "members", "trees", "row_servers")

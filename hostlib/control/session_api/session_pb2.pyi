@@ -113,12 +113,22 @@ class JoinRequest(_message.Message):
     def __init__(self, job_name: _Optional[str] = ..., worker_id: _Optional[int] = ..., num_workers: _Optional[int] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., switch_name: _Optional[str] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., join_timeout_s: _Optional[float] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ..., straggler: _Optional[_Union[Straggler, _Mapping]] = ..., weight: _Optional[float] = ..., path: _Optional[_Union[Path, str]] = ..., min_workers: _Optional[int] = ..., is_joining: bool = ..., lease_s: _Optional[float] = ..., job_token: _Optional[str] = ..., job_run: _Optional[str] = ...) -> None: ...
 
 class Straggler(_message.Message):
-    __slots__ = ("quorum", "deadline_s")
+    __slots__ = ("quorum", "deadline_s", "tolerance")
     QUORUM_FIELD_NUMBER: _ClassVar[int]
     DEADLINE_S_FIELD_NUMBER: _ClassVar[int]
+    TOLERANCE_FIELD_NUMBER: _ClassVar[int]
     quorum: int
     deadline_s: float
-    def __init__(self, quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ...) -> None: ...
+    tolerance: Tolerance
+    def __init__(self, quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., tolerance: _Optional[_Union[Tolerance, _Mapping]] = ...) -> None: ...
+
+class Tolerance(_message.Message):
+    __slots__ = ("loss", "worker_floor")
+    LOSS_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FLOOR_FIELD_NUMBER: _ClassVar[int]
+    loss: float
+    worker_floor: float
+    def __init__(self, loss: _Optional[float] = ..., worker_floor: _Optional[float] = ...) -> None: ...
 
 class Resume(_message.Message):
     __slots__ = ("job_number", "generation", "proposed", "secret")
@@ -133,7 +143,7 @@ class Resume(_message.Message):
     def __init__(self, job_number: _Optional[int] = ..., generation: _Optional[int] = ..., proposed: _Optional[int] = ..., secret: _Optional[bytes] = ...) -> None: ...
 
 class View(_message.Message):
-    __slots__ = ("generation", "num_workers", "members", "trees", "child_id", "worker_bitmap", "switch_address", "switch_mac", "switch_udp_port", "quorum", "deadline_s", "reason", "neighbours")
+    __slots__ = ("generation", "num_workers", "members", "trees", "child_id", "worker_bitmap", "switch_address", "switch_mac", "switch_udp_port", "quorum", "deadline_s", "reason", "neighbours", "tolerance")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
@@ -147,6 +157,7 @@ class View(_message.Message):
     DEADLINE_S_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     NEIGHBOURS_FIELD_NUMBER: _ClassVar[int]
+    TOLERANCE_FIELD_NUMBER: _ClassVar[int]
     generation: int
     num_workers: int
     members: _containers.RepeatedCompositeFieldContainer[Member]
@@ -160,7 +171,8 @@ class View(_message.Message):
     deadline_s: float
     reason: str
     neighbours: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, generation: _Optional[int] = ..., num_workers: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., trees: _Optional[_Iterable[_Union[Tree, _Mapping]]] = ..., child_id: _Optional[int] = ..., worker_bitmap: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_mac: _Optional[str] = ..., switch_udp_port: _Optional[int] = ..., quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., reason: _Optional[str] = ..., neighbours: _Optional[_Iterable[int]] = ...) -> None: ...
+    tolerance: Tolerance
+    def __init__(self, generation: _Optional[int] = ..., num_workers: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., trees: _Optional[_Iterable[_Union[Tree, _Mapping]]] = ..., child_id: _Optional[int] = ..., worker_bitmap: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_mac: _Optional[str] = ..., switch_udp_port: _Optional[int] = ..., quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., reason: _Optional[str] = ..., neighbours: _Optional[_Iterable[int]] = ..., tolerance: _Optional[_Union[Tolerance, _Mapping]] = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("worker_id", "address", "peer_address", "peer_port")
@@ -175,12 +187,16 @@ class Member(_message.Message):
     def __init__(self, worker_id: _Optional[int] = ..., address: _Optional[str] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ...) -> None: ...
 
 class Tree(_message.Message):
-    __slots__ = ("tree_id", "slot_count")
+    __slots__ = ("tree_id", "slot_count", "members", "level")
     TREE_ID_FIELD_NUMBER: _ClassVar[int]
     SLOT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
     tree_id: int
     slot_count: int
-    def __init__(self, tree_id: _Optional[int] = ..., slot_count: _Optional[int] = ...) -> None: ...
+    members: int
+    level: int
+    def __init__(self, tree_id: _Optional[int] = ..., slot_count: _Optional[int] = ..., members: _Optional[int] = ..., level: _Optional[int] = ...) -> None: ...
 
 class ViewProposal(_message.Message):
     __slots__ = ("generation", "is_abort", "reason")

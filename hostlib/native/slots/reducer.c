@@ -27,16 +27,18 @@ static bool make_blocks(reducer_t *reducer, const members_t *members) {
 }
 
 static bool make_slot_map(reducer_t *reducer, const uint16_t *tree_ids, const uint32_t *tree_slots,
-                          const slot_place_t *places) {
+                          const closers_t *closers, const slot_place_t *places) {
   uint32_t num_trees = reducer->options.num_trees;
   reducer->tree_ids = calloc(num_trees, sizeof *tree_ids);
   reducer->tree_slots = calloc(num_trees, sizeof *tree_slots);
   reducer->slots_of_tree = calloc(num_trees, sizeof *reducer->slots_of_tree);
+  reducer->closers = calloc(num_trees, sizeof *closers);
   reducer->slots = calloc(reducer->slot_count, sizeof *reducer->slots);
-  if (!reducer->tree_ids || !reducer->tree_slots || !reducer->slots_of_tree || !reducer->slots) return false;
+  if (!reducer->tree_ids || !reducer->tree_slots || !reducer->closers || !reducer->slots_of_tree || !reducer->slots) return false;
   for (uint32_t i = 0; i < num_trees; i++) {
     reducer->tree_ids[i] = tree_ids[i];
     reducer->tree_slots[i] = tree_slots[i];
+    if (closers) reducer->closers[i] = closers[i];
     reducer->slots_of_tree[i] = calloc(tree_slots[i], sizeof **reducer->slots_of_tree);
     if (!reducer->slots_of_tree[i]) return false;
   }
@@ -45,15 +47,15 @@ static bool make_slot_map(reducer_t *reducer, const uint16_t *tree_ids, const ui
     slot->tree = (uint16_t)places[i].tree;
     slot->tree_id = tree_ids[slot->tree];
     slot->local = places[i].local;
-    slot->flush_s = INFINITY;
+    slot->flush_s = slot->hold_s = INFINITY;
     reducer->slots_of_tree[slot->tree][slot->local] = i;
   }
   return true;
 }
 
 reducer_t *reducer_new(transport_t *transport, const stream_options_t *options, const uint16_t *tree_ids,
-                       const uint32_t *tree_slots, const slot_place_t *places, uint32_t slot_count,
-                       uint32_t exponent_slots, const members_t *members) {
+                       const uint32_t *tree_slots, const closers_t *closers, const slot_place_t *places,
+                       uint32_t slot_count, uint32_t exponent_slots, const members_t *members) {
   reducer_t *reducer = calloc(1, sizeof *reducer);
   if (!reducer) return NULL;
   reducer->transport = transport;
@@ -62,9 +64,10 @@ reducer_t *reducer_new(transport_t *transport, const stream_options_t *options, 
   reducer->pace = pace_new(options->coalesce_s);
   stream_t *exponents = &reducer->streams[EXPONENTS], *values = &reducer->streams[VALUES];
   bool has_memory =
-      make_slot_map(reducer, tree_ids, tree_slots, places) && make_blocks(reducer, members) &&
-      stream_init(exponents, transport, options, AGGREGATE_MAX, reducer->slots, exponent_slots) &&
-      stream_init(values, transport, options, AGGREGATE_ADD, reducer->slots + exponent_slots, slot_count - exponent_slots);
+      make_slot_map(reducer, tree_ids, tree_slots, closers, places) && make_blocks(reducer, members) &&
+      stream_init(exponents, transport, options, AGGREGATE_MAX, reducer->closers, reducer->slots, exponent_slots) &&
+      stream_init(values, transport, options, AGGREGATE_ADD, reducer->closers, reducer->slots + exponent_slots,
+                  slot_count - exponent_slots);
   if (has_memory) return reducer;
   reducer_free(reducer);
   return NULL;
@@ -77,6 +80,7 @@ void reducer_free(reducer_t *reducer) {
   for (uint32_t i = 0; reducer->slots_of_tree && i < reducer->options.num_trees; i++) free(reducer->slots_of_tree[i]);
   free(reducer->slots_of_tree);
   free(reducer->tree_slots);
+  free(reducer->closers);
   free(reducer->tree_ids);
   free(reducer->slots);
   free(reducer);
@@ -116,12 +120,14 @@ static void add_event(arrivals_t *arrivals, event_t event) {
 }
 
 // The switch's answer to a probe or to a late contribution: the state of a slot copy.
-static void take_notice(const slot_t *slot, const uint8_t *datagram, const uint8_t *own, arrivals_t *arrivals) {
+static void take_notice(stream_t *stream, slot_t *slot, const uint8_t *datagram, double now_s, arrivals_t *arrivals) {
   uint32_t round = load32(datagram + ROUND_AT), ahead = round - slot->round;
   event_t event = {.kind = EVENT_ANSWER};
   if (slot->is_busy && !(ahead & 1)) { // else it is not about the copy that this worker waits for
     if (ahead > 0 && ahead < UINT32_C(1) << 31) {
-      event = (event_t){.kind = EVENT_BEHIND, .tensor_id = load32(own + TENSOR_AT)};
+      // The others may still need what this worker has to give to a tensor that tolerates loss.
+      if (slot->source->tolerance) stream_miss(stream, slot, now_s);
+      else event = (event_t){.kind = EVENT_BEHIND, .tensor_id = load32(stream_datagram(stream, slot) + TENSOR_AT)};
     } else {
       event = (event_t){.kind = EVENT_NOTICE, .bitmap = ahead == 0 ? load32(datagram + BITMAP_AT) : 0};
     }
@@ -129,7 +135,7 @@ static void take_notice(const slot_t *slot, const uint8_t *datagram, const uint8
   add_event(arrivals, event);
 }
 
-static void take(reducer_t *reducer, const uint8_t *datagram, arrivals_t *arrivals) {
+static void take(reducer_t *reducer, const uint8_t *datagram, double now_s, arrivals_t *arrivals) {
   refusal_t refusal = REFUSED_DUPLICATE;
   uint8_t operation = datagram[OPERATION_AT];
   if (datagram[VERSION_AT] != WIRE_VERSION) {
@@ -148,7 +154,7 @@ static void take(reducer_t *reducer, const uint8_t *datagram, arrivals_t *arriva
   stream_t *stream = &reducer->streams[slot < reducer->streams[VALUES].slots ? EXPONENTS : VALUES];
   if (operation == NOTICE) {
     reducer->refused[REFUSED_NOTICE]++;
-    take_notice(slot, datagram, stream_datagram(stream, slot), arrivals);
+    take_notice(stream, slot, datagram, now_s, arrivals);
   } else if (stream_take(stream, slot, datagram)) {
     arrivals->num_results++;
   } else {
@@ -194,7 +200,7 @@ int reducer_take(reducer_t *reducer, const uint8_t *const *datagrams, uint32_t c
   for (int i = 0; i < NUM_STREAMS; i++) stream_begin(&reducer->streams[i]);
   for (uint32_t i = 0; i < count; i++) {
     if (is_multicast(reducer, datagrams[i])) multicasts[num_multicasts++] = datagrams[i];
-    else take(reducer, datagrams[i], arrivals);
+    else take(reducer, datagrams[i], now_s, arrivals);
   }
   if (arrivals->num_results > before) arrivals->result_s = now_s;
   for (int i = 0; i < NUM_STREAMS; i++) {

@@ -48,6 +48,7 @@ typedef struct {
   uint16_t *tree_ids;
   uint32_t **slots_of_tree; // by tree and local number: the view's slot
   uint32_t *tree_slots;     // number of slots by tree
+  closers_t *closers;       // by tree
   stream_t streams[NUM_STREAMS];
   block_exchange_t *blocks; // NULL: no switch copies blocks
   pace_t pace;
@@ -62,10 +63,11 @@ typedef struct {
   uint32_t tree, local;
 } slot_place_t;
 
-// NULL without memory. The first `exponent_slots` of the places carry exponents. `members`: those of a view of one tree
+// NULL without memory. `closers` by tree; NULL: no contribution is let go. The first `exponent_slots` of the places carry exponents. `members`: those of a view of one tree
 // whose switch copies blocks to all others, or NULL.
 reducer_t *reducer_new(transport_t *, const stream_options_t *, const uint16_t *tree_ids, const uint32_t *tree_slots,
-                       const slot_place_t *places, uint32_t slot_count, uint32_t exponent_slots, const members_t *members);
+                       const closers_t *closers, const slot_place_t *places, uint32_t slot_count,
+                       uint32_t exponent_slots, const members_t *members);
 void reducer_free(reducer_t *);
 
 stream_t *reducer_stream(reducer_t *, uint32_t name); // stream_name_t

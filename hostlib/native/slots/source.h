@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tolerance.h"
 #include "../values/exact.h"
 
 typedef enum {
@@ -36,7 +37,10 @@ typedef struct source {
   uint8_t *results;         // values of the results as they came, likewise; NULL: not wanted
   exact_t *exact;           // for VALUES_LIMBS, which have results; `num_values` counts limbs, `data` is not read
   uint16_t *contributors;   // by chunk
+  uint32_t *bitmaps;        // by chunk: the workers in its result; NULL: not wanted
+  tolerance_t *tolerance;   // NULL: all contributions are waited for
   bool is_mean, has_saturated, is_abandoned, is_finished;
+  bool has_missed; // the switch no longer had a chunk's result for this worker
   uint32_t num_done; // chunks from the first one on that have their results
   double since_s;    // when its first chunk was prepared
   double first_sent_s, last_result_s; // 0: not yet

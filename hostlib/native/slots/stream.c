@@ -13,6 +13,10 @@
 #define INITIAL_CHUNKS 16u // window in the beginning
 #define LEAST_CHUNKS 2u    // the next chunk travels while the switch adds this one
 
+// How many round trips a chunk waits for another worker to close its round. Measured in simulated time: with fewer, more is
+// sent again while a result is on its way; with more, a worker that lost a result keeps the others waiting.
+#define HOLD_TRIPS 1.25
+
 #define MAX_LEVEL 0xffffu // levels of switches have 16 bits in a FLUSH; no tree is as deep
 
 static uint32_t at_least_1(uint32_t number) { return number ? number : 1; }
@@ -20,10 +24,11 @@ static uint32_t at_least_1(uint32_t number) { return number ? number : 1; }
 static uint32_t least(uint32_t left, uint32_t right) { return left < right ? left : right; }
 
 bool stream_init(stream_t *stream, transport_t *transport, const stream_options_t *options, operation_t operation,
-                 slot_t *slots, uint32_t slot_count) {
+                 const closers_t *closers, slot_t *slots, uint32_t slot_count) {
   *stream = (stream_t){.transport = transport,
                        .options = *options,
                        .operation = operation,
+                       .closers = closers,
                        .slots = slots,
                        .slot_count = slot_count,
                        .datagram_bytes = HEADER_BYTES + VALUE_BYTES * options->values_per_packet,
@@ -32,13 +37,15 @@ bool stream_init(stream_t *stream, transport_t *transport, const stream_options_
                                                 at_least_1(slot_count / FREE_SHARE),
                                                 congestion_tolerated(options->num_workers)),
                        .straggler = straggler_new(options->straggler_s, options->maximum_rto_s),
+                       .held_s = INFINITY,
                        .lock = PTHREAD_MUTEX_INITIALIZER};
   stream_publish(stream);
   stream->datagrams = calloc(slot_count, stream->datagram_bytes);
   stream->scratch = calloc(slot_count, sizeof(slot_t *));
+  stream->closing = calloc(slot_count, sizeof(slot_t *));
   stream->taken = calloc(BATCH, sizeof(slot_t *));
   stream->is_prompt = calloc(BATCH, sizeof(bool));
-  bool has_memory = stream->datagrams && stream->scratch && stream->taken && stream->is_prompt;
+  bool has_memory = stream->datagrams && stream->scratch && stream->closing && stream->taken && stream->is_prompt;
   return recovery_init(&stream->recovery, slots, slot_count, options->num_trees, &stream->rtt) && has_memory;
 }
 
@@ -46,6 +53,7 @@ void stream_close(stream_t *stream) {
   recovery_close(&stream->recovery);
   free(stream->datagrams);
   free(stream->scratch);
+  free(stream->closing);
   free(stream->taken);
   free(stream->is_prompt);
 }
@@ -129,6 +137,7 @@ static void skip_abandoned(stream_t *stream) {
 
 static void release(stream_t *stream, slot_t *slot) {
   slot->is_busy = false;
+  slot->hold_s = INFINITY;
   straggler_stop(slot);
   stream->outstanding--;
 }
@@ -150,6 +159,17 @@ void stream_abandon(stream_t *stream, source_t *source) {
   stream_publish(stream);
 }
 
+void stream_miss(stream_t *stream, slot_t *slot, double now_s) {
+  source_t *source = slot->source;
+  source->has_missed = true;
+  // Who is in it is not known: it may lack all that was paid for, and any worker.
+  if (source->tolerance) tolerance_settle(source->tolerance, slot->paid, stream->closers[slot->tree].members);
+  release(stream, slot);
+  recovery_release(&stream->recovery, slot);
+  if (!stream->outstanding) recovery_rest(&stream->recovery);
+  advance(stream, now_s);
+}
+
 // Write the next chunk's datagram into its slot. Returns false if the caller has not prepared its values.
 static bool prepare(stream_t *stream, double now_s) {
   const stream_options_t *options = &stream->options;
@@ -163,6 +183,8 @@ static bool prepare(stream_t *stream, double now_s) {
   slot->chunk = chunk;
   slot->round = (uint32_t)(stream->prepared / stream->slot_count + 1);
   slot->is_withheld = source->withheld && source->withheld[chunk];
+  slot->paid = slot->signs = 0;
+  slot->hold_s = INFINITY;
 
   bool is_last = chunk + 1 == source->num_chunks;
   uint32_t start = (uint32_t)((uint64_t)chunk * values);
@@ -260,13 +282,86 @@ static int send_again(stream_t *stream, slot_t *const *slots, uint32_t count, do
   return (int)done;
 }
 
-// Send again at once what later results show to be lost.
+static uint32_t num_members(const closers_t *closers) { return (uint32_t)__builtin_popcount(closers->members); }
+
+// Close the rounds of slots: with the contributors that are there, or with all but those that were paid for.
+static int send_flushes(stream_t *stream, slot_t *const *slots, uint32_t count) {
+  if (!count) return 0;
+  uint8_t *copies = malloc((size_t)BATCH * stream->datagram_bytes), *datagrams[BATCH];
+  if (!copies) return -ENOMEM;
+  int sent = 0;
+  for (uint32_t done = 0; done < count && sent >= 0; done += BATCH) {
+    uint32_t part = least(count - done, BATCH);
+    for (uint32_t i = 0; i < part; i++) {
+      slot_t *slot = slots[done + i];
+      uint8_t *at = datagrams[i] = copies + (size_t)i * stream->datagram_bytes;
+      memcpy(at, stream_datagram(stream, slot), stream->datagram_bytes);
+      at[OPERATION_AT] = FLUSH;
+      store16(at + FLAGS_AT, 0);
+      at[EXPONENT_AT] = 0;
+      const closers_t *closers = &stream->closers[slot->tree];
+      store16(at + CONTRIBUTORS_AT, (uint16_t)(slot->paid ? closers->level : slot->level));
+      at[EXPECTED_AT] = slot->paid ? (uint8_t)(num_members(closers) - slot->paid) : 0;
+      if (!slot->paid && slot->level < MAX_LEVEL) slot->level++;
+    }
+    sent = stream->transport->send(stream->transport, datagrams, part);
+    if (sent > 0) stream->counters.flushed += (uint64_t)sent;
+  }
+  free(copies);
+  return sent < 0 ? sent : 0;
+}
+
+static void hold(stream_t *stream, slot_t *slot, double now_s) {
+  slot->hold_s = now_s + HOLD_TRIPS * stream->rtt.smoothed_s;
+  stream->held_s = fmin(stream->held_s, slot->hold_s);
+}
+
+typedef enum { SEND_AGAIN, CLOSE, WAIT } remedy_t;
+
+// What to do about a chunk whose result is late. Who may let contributions go asks the switch to close the round without
+// them, which is one packet instead of one of each worker. The others wait for that, for a round trip.
+static remedy_t remedy_of(stream_t *stream, slot_t *slot, double now_s) {
+  tolerance_t *tolerance = slot->source->tolerance;
+  const closers_t *closers = &stream->closers[slot->tree];
+  if (!tolerance || slot->is_withheld || closers->count == 0) return SEND_AGAIN;
+  if (slot->hold_s < INFINITY && now_s < slot->hold_s) return WAIT;
+  slot->hold_s = INFINITY;
+  uint32_t turn = tolerance_turn(closers, slot->chunk);
+  bool is_turn = turn == 0 || (turn == 1 && slot->signs > 1);
+  if (is_turn && slot->paid + 1 < num_members(closers) && tolerance_pay(tolerance, slot->paid)) {
+    slot->paid++;
+    slot->signs++;
+    hold(stream, slot, now_s);
+    return CLOSE;
+  }
+  if (slot->signs++ == 0 && turn != 0) {
+    hold(stream, slot, now_s);
+    return WAIT;
+  }
+  return SEND_AGAIN;
+}
+
+// Close rounds that may be closed. Keep in `slots` those that are to be sent again, and return how many, or -errno.
+static int close_tolerated(stream_t *stream, slot_t **slots, uint32_t count, double now_s) {
+  uint32_t num_again = 0, num_closing = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    remedy_t remedy = remedy_of(stream, slots[i], now_s);
+    if (remedy == SEND_AGAIN) slots[num_again++] = slots[i];
+    if (remedy == CLOSE) stream->closing[num_closing++] = slots[i];
+  }
+  int error = send_flushes(stream, stream->closing, num_closing);
+  return error < 0 ? error : (int)num_again;
+}
+
+// Send again at once what later results show to be lost, unless it may be let go.
 static int send_lost(stream_t *stream, double now_s) {
-  uint32_t count = recovery_lost(&stream->recovery, now_s, stream->scratch), num_new = 0;
-  if (count == 0) return 0;
-  for (uint32_t i = 0; i < count; i++) num_new += !stream->scratch[i]->is_again;
+  uint32_t num_new = 0;
+  int count = (int)recovery_lost(&stream->recovery, now_s, stream->scratch);
+  if (count > 0) count = close_tolerated(stream, stream->scratch, (uint32_t)count, now_s);
+  if (count <= 0) return count;
+  for (int i = 0; i < count; i++) num_new += !stream->scratch[i]->is_again;
   if (num_new) congestion_on_loss(&stream->window, stream->outstanding, num_new);
-  int sent = send_again(stream, stream->scratch, count, now_s, false);
+  int sent = send_again(stream, stream->scratch, (uint32_t)count, now_s, false);
   if (sent < 0) return sent;
   stream->counters.fast_retransmitted += (uint64_t)sent;
   return 0;
@@ -289,6 +384,11 @@ bool stream_take(stream_t *stream, slot_t *slot, const uint8_t *datagram) {
   uint16_t flags = load16(datagram + FLAGS_AT);
   source_keep(source, slot->chunk, datagram + HEADER_BYTES, load16(datagram + CONTRIBUTORS_AT),
               stream->options.values_per_packet);
+  if (source->bitmaps) source->bitmaps[slot->chunk] = load32(datagram + BITMAP_AT);
+  if (source->tolerance) {
+    uint32_t absent = stream->closers[slot->tree].members & ~load32(datagram + BITMAP_AT);
+    tolerance_settle(source->tolerance, slot->paid, absent);
+  }
   source->has_saturated = source->has_saturated || flags & OVERFLOW;
   stream->counters.replayed += (flags & REPLAY) != 0;
   stream->num_marked += (flags & ECN_ECHO) != 0;
@@ -313,43 +413,54 @@ int stream_end(stream_t *stream, double now_s) {
   return send_lost(stream, now_s);
 }
 
-double stream_next_s(const stream_t *stream) { return fmin(recovery_next_s(&stream->recovery), stream->straggler.next_s); }
+double stream_next_s(const stream_t *stream) {
+  return fmin(fmin(recovery_next_s(&stream->recovery), stream->straggler.next_s), stream->held_s);
+}
 
-static int send_flushes(stream_t *stream, double now_s) {
-  uint32_t count = straggler_due(&stream->straggler, stream->slots, stream->slot_count, now_s, stream->scratch);
-  uint8_t *copies = malloc((size_t)BATCH * stream->datagram_bytes), *datagrams[BATCH];
-  if (!copies) return -ENOMEM;
-  int sent = 0;
-  for (uint32_t done = 0; done < count && sent >= 0; done += BATCH) {
-    uint32_t part = least(count - done, BATCH);
-    for (uint32_t i = 0; i < part; i++) {
-      slot_t *slot = stream->scratch[done + i];
-      datagrams[i] = copies + (size_t)i * stream->datagram_bytes;
-      memcpy(datagrams[i], stream_datagram(stream, slot), stream->datagram_bytes);
-      datagrams[i][OPERATION_AT] = FLUSH;
-      store16(datagrams[i] + FLAGS_AT, 0);
-      store32(datagrams[i] + CONTRIBUTORS_AT, slot->level << 16);
-      if (slot->level < MAX_LEVEL) slot->level++;
-    }
-    sent = stream->transport->send(stream->transport, datagrams, part);
-    if (sent > 0) stream->counters.flushed += (uint64_t)sent;
+// Timers have run out: send again, and close what may be closed.
+static int send_expired(stream_t *stream, double now_s) {
+  uint32_t outrun, count = recovery_expired(&stream->recovery, now_s, stream->scratch, &outrun);
+  if (outrun) congestion_on_loss(&stream->window, stream->outstanding, outrun);
+  return send_again(stream, stream->scratch, count, now_s, false);
+}
+
+// No result came for a while: ask for some.
+static int send_probes(stream_t *stream, double now_s) {
+  bool has_progress = stream->recovery.has_progress;
+  uint32_t count = recovery_silent(&stream->recovery, now_s, stream->scratch);
+  // Without any result since the first chunks left, another worker may be late, and nothing is lost.
+  int left = (int)count;
+  if (count && has_progress) left = close_tolerated(stream, stream->scratch, count, now_s);
+  if (left <= 0) return left;
+  int sent = send_again(stream, stream->scratch, (uint32_t)left, now_s, true);
+  if (sent > 0) stream->counters.probe_retransmitted += (uint64_t)sent;
+  return sent;
+}
+
+// Look again at chunks that were held for a while.
+static int end_holds(stream_t *stream, double now_s) {
+  uint32_t count = 0;
+  stream->held_s = INFINITY;
+  for (uint32_t i = 0; i < stream->slot_count; i++) {
+    slot_t *slot = &stream->slots[i];
+    if (!slot->is_busy) continue;
+    if (slot->hold_s <= now_s) stream->scratch[count++] = slot;
+    else stream->held_s = fmin(stream->held_s, slot->hold_s);
   }
-  free(copies);
-  return sent < 0 ? sent : 0;
+  int left = close_tolerated(stream, stream->scratch, count, now_s);
+  if (left <= 0) return left;
+  congestion_on_loss(&stream->window, stream->outstanding, (uint32_t)left);
+  return send_again(stream, stream->scratch, (uint32_t)left, now_s, false);
 }
 
 int stream_keep_time(stream_t *stream, double now_s) {
+  int sent = 0;
   if (now_s >= recovery_next_s(&stream->recovery)) {
-    uint32_t outrun, count = recovery_expired(&stream->recovery, now_s, stream->scratch, &outrun);
-    if (outrun) congestion_on_loss(&stream->window, stream->outstanding, outrun);
-    int sent = send_again(stream, stream->scratch, count, now_s, false);
-    if (sent < 0) return sent;
-    if (sent == 0) {
-      count = recovery_silent(&stream->recovery, now_s, stream->scratch);
-      sent = send_again(stream, stream->scratch, count, now_s, true);
-      if (sent < 0) return sent;
-      stream->counters.probe_retransmitted += (uint64_t)sent;
-    }
+    sent = send_expired(stream, now_s);
+    if (sent == 0) sent = send_probes(stream, now_s);
   }
-  return now_s >= stream->straggler.next_s ? send_flushes(stream, now_s) : 0;
+  if (sent >= 0 && now_s >= stream->held_s) sent = end_holds(stream, now_s);
+  if (sent < 0 || now_s < stream->straggler.next_s) return sent < 0 ? sent : 0;
+  uint32_t count = straggler_due(&stream->straggler, stream->slots, stream->slot_count, now_s, stream->scratch);
+  return send_flushes(stream, stream->scratch, count);
 }

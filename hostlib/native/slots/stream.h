@@ -20,6 +20,7 @@
 #include "slot.h"
 #include "source.h"
 #include "straggler.h"
+#include "tolerance.h"
 #include "../transport/transport.h"
 
 #define BATCH 256u // most datagrams sent or taken at once
@@ -32,7 +33,7 @@ typedef struct {
   uint64_t probe_retransmitted; // of these, after silence; all others when a timer ran out
   uint64_t received;            // results taken
   uint64_t replayed;            // of these, answers to retransmissions
-  uint64_t flushed;             // flushes sent for rounds that waited too long
+  uint64_t flushed;             // flushes sent for rounds that waited too long, or that may lack contributions
   uint64_t marked;              // of the results, with ECN_ECHO: a contribution met congestion
 } stream_counters_t;
 
@@ -62,6 +63,7 @@ typedef struct {
   transport_t *transport;
   stream_options_t options;
   operation_t operation;
+  const closers_t *closers; // by tree; the caller's
   slot_t *slots;
   uint32_t slot_count;
   uint8_t *datagrams; // one row for each slot
@@ -70,6 +72,7 @@ typedef struct {
   congestion_t window;
   recovery_t recovery;
   straggler_t straggler;
+  double held_s; // no slot is held until an earlier time
   stream_counters_t counters;
 
   source_t *oldest, *newest; // those that are not finished, in order
@@ -87,19 +90,23 @@ typedef struct {
   bool *is_prompt;
   uint32_t num_taken, num_marked;
   bool is_in_order;
-  slot_t **scratch; // room for all slots
+  slot_t **scratch, **closing; // room for all slots each
 
   pthread_mutex_t lock;
   stream_state_t state; // published
 } stream_t;
 
-// `slots` holds tree and local number of each slot, and stays the caller's. Returns false without memory.
-bool stream_init(stream_t *, transport_t *, const stream_options_t *, operation_t, slot_t *slots, uint32_t slot_count);
+// `slots` holds tree and local number of each slot, and stays the caller's, as `closers` does. Returns false without memory.
+bool stream_init(stream_t *, transport_t *, const stream_options_t *, operation_t, const closers_t *closers, slot_t *slots,
+                 uint32_t slot_count);
 void stream_close(stream_t *);
 
 void stream_enqueue(stream_t *, source_t *); // stays the caller's
 // Count all chunks of an enqueued tensor as done: its result came another way.
 void stream_abandon(stream_t *, source_t *);
+
+// The others have left the round of a slot, whose result this worker does not have: go on without it.
+void stream_miss(stream_t *, slot_t *, double now_s);
 
 // Send what window and slots allow. Returns 1, 0 when the transport took less, or -errno.
 int stream_pump(stream_t *, double now_s);

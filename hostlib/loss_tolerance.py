@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How much of a sum may be missing, and what a result says of what is."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ConfigurationError
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossTolerance:
+    """Which contributions a sum may lack, and still be a result.
+
+    A contribution is what one worker gives to one chunk of a tensor. What only a timer would
+    reveal to be lost is let go while these bounds hold; everything else is sent again, so a result
+    never lacks more. A share is of all packets, whatever they hold: measure what a model tolerates.
+    """
+
+    loss: float
+    """Share of all workers' contributions that may be missing: 0 (none) to below 1."""
+    worker_floor: float | None = None
+    """Least share of each worker's own contributions; None: 1 - 2 * loss, at least 0."""
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        if not 0 <= self.loss < 1:
+            raise ConfigurationError(
+                f"loss is {self.loss}; it is a share of all contributions, 0 or above and below 1"
+            )
+        if self.worker_floor is not None and not 0 <= self.worker_floor <= 1:
+            raise ConfigurationError(
+                f"worker_floor is {self.worker_floor}; it is a share of a worker's contributions, 0"
+                " to 1"
+            )
+
+    @property
+    def least_of_worker(self) -> float:
+        """Least share of each worker's own contributions."""
+        return max(0.0, 1 - 2 * self.loss) if self.worker_floor is None else self.worker_floor
+
+    def lost(self, num_workers: int, num_chunks: int) -> int:
+        """Return how many contributions a tensor may lack."""
+        return math.floor(self.loss * num_workers * num_chunks)
+
+    def budget(self, num_workers: int, num_chunks: int, place: int) -> tuple[int, int]:
+        """Return what the worker at a place of the members, from 0, may let go of one tensor.
+
+        First the number of contributions of all workers, then that of any one of them. The budgets
+        of all members add up to what the tensor may lack.
+        """
+        total = self.lost(num_workers, num_chunks)
+        of_worker = math.floor((1 - self.least_of_worker) * num_chunks)
+        return _part(total, num_workers, place), _part(of_worker, num_workers, place)
+
+
+def _part(total: int, num_parts: int, place: int) -> int:
+    """Return the part of a number at a place; all parts add up to it."""
+    return total // num_parts + (place < total % num_parts)
+
+
+class CompletionReason(enum.StrEnum):
+    """Why a sum was complete."""
+
+    ALL = "all"
+    """It has the contributions of all members."""
+    TOLERATED = "tolerated"
+    """It lacks some, within the tolerance of its tensor."""
+    LATE = "late"
+    """It lacks those of workers that the job's StragglerPolicy did not wait for."""
+
+
+@dataclass(frozen=True)
+class ContributorRange:
+    """Elements whose sums have equally many contributors."""
+
+    start: int
+    end: int
+    """One past the last element."""
+    contributors: int
+
+
+@final
+class Delivery:
+    """Which contributions are in a sum."""
+
+    def __init__(
+        self,
+        members: Sequence[int],
+        num_elements: int,
+        values_per_chunk: int,
+        contributors: NDArray[np.uint16],
+        bitmaps: NDArray[np.uint32] | None,
+        *,
+        is_tolerant: bool,
+    ) -> None:
+        """`contributors` and `bitmaps` by chunk; no bitmaps: it is not known who is missing."""
+        self._members = tuple(members)
+        self._num_elements, self._values = num_elements, values_per_chunk
+        self._counts, self._bitmaps = contributors, bitmaps
+        self._is_tolerant = is_tolerant
+
+    @cached_property
+    def contributors(self) -> tuple[ContributorRange, ...]:
+        """How many workers are in the sums, by element: ranges that cover all, in order."""
+        return tuple(
+            ContributorRange(start, end, int(self._counts[start // self._values]))
+            for start, end in self._runs(self._counts)
+        )
+
+    @cached_property
+    def missing(self) -> Mapping[int, tuple[tuple[int, int], ...]]:
+        """By worker of which something is missing: ranges of elements, [start, end), in order.
+
+        Empty if nothing is missing, or if the sums came over more switches than can say who.
+        """
+        if self._bitmaps is None:
+            return {}
+        ranges: dict[int, tuple[tuple[int, int], ...]] = {}
+        for worker in self._members:
+            is_in = self._bitmaps >> np.uint32(worker) & 1
+            if not is_in.all():
+                ranges[worker] = tuple(
+                    (start, end)
+                    for start, end in self._runs(is_in)
+                    if not is_in[start // self._values]
+                )
+        return ranges
+
+    @cached_property
+    def delivered(self) -> Mapping[int, float]:
+        """By worker: share of its elements that are in the sums; empty if that is not known."""
+        if self._bitmaps is None and self.reason is not CompletionReason.ALL:
+            return {}
+        lost = {w: sum(end - start for start, end in r) for w, r in self.missing.items()}
+        return {w: 1 - lost.get(w, 0) / self._num_elements for w in self._members}
+
+    @cached_property
+    def coverage(self) -> float:
+        """Share of all members' elements that are in the sums."""
+        total = sum(each.contributors * (each.end - each.start) for each in self.contributors)
+        return total / (len(self._members) * self._num_elements)
+
+    @cached_property
+    def reason(self) -> CompletionReason:
+        """Why the sum was complete."""
+        if (self._counts == len(self._members)).all():
+            return CompletionReason.ALL
+        return CompletionReason.TOLERATED if self._is_tolerant else CompletionReason.LATE
+
+    def _runs(self, by_chunk: NDArray[np.generic]) -> list[tuple[int, int]]:
+        """Return ranges of elements, one for each run of equal numbers."""
+        breaks = np.flatnonzero(by_chunk[1:] != by_chunk[:-1]) + 1
+        starts = [0, *(breaks * self._values).tolist()]
+        return list(zip(starts, [*starts[1:], self._num_elements], strict=True))

@@ -1,0 +1,174 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sums that may lack a bounded share: what is let go, and what results say of it.
+
+In simulated time, with what the switch has added up as the oracle: `slot_simulation.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from slot_simulation import Simulation
+from switchfold.hostlib import ConfigurationError
+from switchfold.hostlib.loss_tolerance import CompletionReason, Delivery, LossTolerance
+from switchfold.hostlib.straggler import StragglerPolicy
+
+TENTH = LossTolerance(loss=0.1)
+SCHEDULES = int(os.environ.get("SWITCHFOLD_SCHEDULES", "60"))
+"""Random schedules of the last test."""
+SEED = int(os.environ.get("SWITCHFOLD_SEED", "1"))
+
+
+def lose_contributions(simulation: Simulation, share: float) -> None:
+    """Lose this share of what workers send, and no result."""
+    simulation.losses = lambda worker, to, row: to is None and simulation.random.random() < share
+
+
+def coverage(bitmaps: NDArray[np.uint32], num_workers: int) -> float:
+    return sum(int(each).bit_count() for each in bitmaps) / (num_workers * len(bitmaps))
+
+
+@pytest.mark.parametrize("loss", [-0.1, 1.0, float("nan")])
+def test_loss_must_be_a_share(loss: float) -> None:
+    with pytest.raises(ConfigurationError, match=r"loss is .*; it is a share"):
+        LossTolerance(loss=loss)
+
+
+def test_floor_must_be_a_share() -> None:
+    with pytest.raises(ConfigurationError, match=r"worker_floor is 1\.5; it is a share"):
+        LossTolerance(loss=0.1, worker_floor=1.5)
+
+
+@pytest.mark.parametrize("policy", [{"quorum": 2}, {"deadline_s": 0.1}])
+def test_tolerance_is_refused_beside_a_quorum_or_a_deadline(policy: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="give one or the other"):
+        StragglerPolicy(tolerance=TENTH, **policy)
+
+
+@given(
+    loss=st.floats(0, 0.99),
+    floor=st.floats(0, 1),
+    num_workers=st.integers(1, 32),
+    num_chunks=st.integers(1, 10_000),
+)
+def test_budgets_add_up_to_what_a_tensor_may_lack(
+    loss: float, floor: float, num_workers: int, num_chunks: int
+) -> None:
+    tolerance = LossTolerance(loss=loss, worker_floor=floor)
+    parts = [tolerance.budget(num_workers, num_chunks, place) for place in range(num_workers)]
+    assert sum(part[0] for part in parts) == tolerance.lost(num_workers, num_chunks)
+    assert sum(part[0] for part in parts) <= loss * num_workers * num_chunks
+    assert sum(part[1] for part in parts) <= (1 - floor) * num_chunks
+
+
+@given(
+    bitmaps=st.lists(st.integers(0, 7), min_size=1, max_size=20),
+    last=st.integers(1, 4),
+)
+def test_delivery_tells_what_is_missing(bitmaps: list[int], last: int) -> None:
+    """Compared with the same by element: 4 elements a chunk, fewer in the last one."""
+    num_elements = 4 * (len(bitmaps) - 1) + last
+    is_in = np.array([[b >> w & 1 for w in range(3)] for b in bitmaps]).repeat(4, axis=0)
+    is_in = is_in[:num_elements]
+    counts = np.array([b.bit_count() for b in bitmaps], np.uint16)
+    delivery = Delivery(
+        (0, 1, 2), num_elements, 4, counts, np.array(bitmaps, np.uint32), is_tolerant=True
+    )
+    covered = [
+        each.contributors for each in delivery.contributors for _ in range(each.start, each.end)
+    ]
+    assert covered == is_in.sum(axis=1).tolist()
+    for worker in range(3):
+        missing = [e for s, end in delivery.missing.get(worker, ()) for e in range(s, end)]
+        assert missing == np.flatnonzero(is_in[:, worker] == 0).tolist()
+        assert delivery.delivered[worker] == pytest.approx(is_in[:, worker].mean())
+    assert delivery.coverage == pytest.approx(is_in.mean())
+    assert (delivery.reason is CompletionReason.ALL) == bool(is_in.all())
+
+
+def test_nothing_is_let_go_without_loss() -> None:
+    simulation = Simulation(4, tolerance=TENTH)
+    simulation.sum(400)
+    assert coverage(simulation.bitmaps, 4) == 1
+    assert [w.values.counters.flushed for w in simulation.workers] == [0] * 4
+
+
+def test_lost_contributions_are_let_go_instead_of_sent_again() -> None:
+    """It takes less time, and fewer packets, than to repair all: simulated time."""
+    seconds: list[float] = []
+    again: list[int] = []
+    for tolerance in (None, TENTH):
+        simulation = Simulation(4, tolerance=tolerance)
+        simulation.sum(400)
+        lose_contributions(simulation, 0.05)
+        seconds.append(simulation.sum(2000))
+        again.append(sum(w.values.counters.retransmitted for w in simulation.workers))
+    assert 0.9 <= coverage(simulation.bitmaps, 4) < 0.97
+    assert again[1] < again[0] / 4
+    assert seconds[1] < seconds[0]
+
+
+def test_bound_holds_where_more_is_lost() -> None:
+    simulation = Simulation(4, tolerance=LossTolerance(loss=0.05))
+    simulation.sum(400)
+    lose_contributions(simulation, 0.2)
+    for _ in range(3):
+        simulation.sum(400)
+        assert coverage(simulation.bitmaps, 4) >= 0.95
+    assert sum(w.values.counters.retransmitted for w in simulation.workers) > 0
+
+
+def test_floor_of_a_worker_holds_where_its_link_alone_loses() -> None:
+    """The share of all would allow that one worker lacks 60 %."""
+    simulation = Simulation(4, tolerance=LossTolerance(loss=0.15, worker_floor=0.8))
+    simulation.sum(400)
+    simulation.losses = lambda worker, to, _: (
+        worker == 2 and to is None and simulation.random.random() < 0.4
+    )
+    for _ in range(3):
+        simulation.sum(400)
+        share = (simulation.bitmaps >> np.uint32(2) & 1).mean()
+        assert 0.8 <= share < 0.95
+
+
+def test_no_tolerance_is_a_sum_of_all() -> None:
+    simulation = Simulation(3, loss=0.1, tolerance=LossTolerance(loss=0))
+    simulation.sum(300)
+    assert coverage(simulation.bitmaps, 3) == 1
+    assert [w.values.counters.flushed for w in simulation.workers] == [0] * 3
+
+
+def test_bounds_hold_in_random_schedules() -> None:
+    """Sizes, losses and tolerances at random; `SWITCHFOLD_SCHEDULES` many."""
+    chance = random.Random(SEED)
+    for number in range(SCHEDULES):
+        num_workers = chance.randint(2, 5)
+        tolerance = LossTolerance(
+            loss=chance.choice([0.01, 0.05, 0.1, 0.3, 0.6]),
+            worker_floor=chance.choice([None, 0.5, 0.9]),
+        )
+        simulation = Simulation(
+            num_workers,
+            loss=chance.choice([0, 0.01, 0.05, 0.1]),
+            seed=1000 * SEED + number,
+            slot_count=chance.choice([4, 16, 64]),
+            delay_s=chance.choice([0.0001, 0.002]),
+            tolerance=tolerance,
+        )
+        for _ in range(2):
+            simulation.sum(chance.randint(1, 40))
+            bitmaps = simulation.bitmaps
+            what = f"schedule {number}: {tolerance}"
+            assert coverage(bitmaps, num_workers) >= 1 - tolerance.loss, what
+            for worker in range(num_workers):
+                share = (bitmaps >> np.uint32(worker) & 1).mean()
+                assert share >= tolerance.least_of_worker, what
