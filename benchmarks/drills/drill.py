@@ -95,6 +95,8 @@ class Drill:
     """Workers reach each other by a second network, past all switches."""
     have_own_clock: bool = False
     """The workers' wall clock is the rig's."""
+    not_on: Mapping[str, str] = field(default_factory=dict[str, str])
+    """By kind of switch on which it is left out: why."""
 
     def __post_init__(self) -> None:
         if (self.time_s == TIME_S) != (not self.why):

@@ -44,7 +44,7 @@ def run_drills(target: Target, drills: Sequence[Drill]) -> list[DrillRow]:
     """Perform drills on one kind of switch, fabric by fabric."""
     rows: list[DrillRow] = []
     for fabric in DrillFabric:
-        here = [drill for drill in drills if drill.fabric is fabric]
+        here = [drill for drill in drills if drill.fabric is fabric and target not in drill.not_on]
         if not here:
             continue
         with tempfile.TemporaryDirectory(prefix="drills") as folder:

@@ -79,6 +79,8 @@ def markdown(rows: Sequence[DrillRow], machine: Mapping[str, Any]) -> str:
         of_target = [row for row in rows if row.target == target]
         held = sum(row.has_held for row in of_target)
         parts.append(f"## {target}\n\n{held} of {len(of_target)} drills held.\n")
+        left_out = {row.drill.name: row.drill.not_on.get(target) for row in rows}
+        parts += [f"Left out: {name}. {why}.\n" for name, why in left_out.items() if why]
         for fabric in DrillFabric:
             if lines := [_line(row) for row in of_target if row.drill.fabric is fabric]:
                 head = "| drill | what fails | stated outcome | stated | measured | pause | |"

@@ -29,6 +29,10 @@ CHECK_INTERVAL_S: Final = 1.0
 CHECK_S: Final = 2.0
 """How long such a comparison may take."""
 
+ANSWER_S: Final = 1.0
+"""A switch that lets the controller wait for longer does not run ..."""
+MUTE_S: Final = 0.5
+"""... or for so long when workers have just found that it answers none of them."""
 LINKS_S: Final = 2.5
 """A silent switch of several is not left before: the link above it may be dead, which shows within
 this time in the counters of ports."""
@@ -47,10 +51,18 @@ class Diagnosis:
         self._manager = manager
         self._checked_s: dict[str, float] = {}
         self._look_at_links: Callable[[], None] = lambda: None
+        self._is_back: Callable[[str], None] = lambda _: None
+        self._awaited: set[str] = set()
+        self._unanswered_s: dict[str, float] = {}
+        """When the first comparison began that a switch has not answered, nor one since."""
 
     def on_stall(self, look_at_links: Callable[[], None]) -> None:
         """Call this for every report of a job on several switches: a link may be dead."""
         self._look_at_links = look_at_links
+
+    def on_answer(self, is_back: Callable[[str], None]) -> None:
+        """Call this for a switch that jobs have left, and that did not run but does now."""
+        self._is_back = is_back
 
     def report(
         self, live: LiveJob, view: View, lease: WorkerLease, stalled: pb.Stalled, now_s: float
@@ -159,6 +171,27 @@ class Diagnosis:
     def _stay_away(self, live: LiveJob, switches: Collection[str], now_s: float) -> None:
         pause_s = live.retreat.begin(switches, now_s)
         asyncio.get_running_loop().call_later(pause_s, self._manager.rebalance)
+        for switch in switches:
+            if switch not in self._awaited and self._links[switch].is_ready:
+                self._awaited.add(switch)
+                self._manager.spawn(self._await_answer(switch, now_s + pause_s))
+
+    async def _await_answer(self, switch: str, until_s: float) -> None:
+        """Tell when a switch answers the controller again; not if it does so all the time.
+
+        Then only its data path is dead, of which the controller learns nothing.
+        """
+        link, now_s = self._links[switch], asyncio.get_running_loop().time()
+        try:
+            is_mute = now_s - self._unanswered_s.get(switch, now_s) >= MUTE_S
+            if not is_mute and await _answers(link, ANSWER_S):
+                return
+            while link.is_ready and asyncio.get_running_loop().time() < until_s:
+                if await _answers(link, CHECK_S):
+                    self._is_back(switch)
+                    return
+        finally:
+            self._awaited.discard(switch)
 
     def _end_without_route(
         self, live: LiveJob, away: Collection[str], what: str, now_s: float
@@ -204,16 +237,29 @@ class Diagnosis:
         if now_s - self._checked_s.get(switch, float("-inf")) < CHECK_INTERVAL_S:
             return
         self._checked_s[switch] = now_s
-        self._manager.spawn(_check(link))
+        self._unanswered_s.setdefault(switch, now_s)
+        self._manager.spawn(self._check(link))
 
-
-async def _check(link: SwitchSession) -> None:
-    try:
-        async with asyncio.timeout(CHECK_S):
-            await link.apply()
-    except (ControllerError, TimeoutError) as exc:
+    async def _check(self, link: SwitchSession) -> None:
         name = link.config.name
-        _LOGGER.warning("switch %s: its tables could not be compared: %r", name, exc)
+        try:
+            async with asyncio.timeout(CHECK_S):
+                await link.apply()
+            self._unanswered_s.pop(name, None)
+        except (ControllerError, TimeoutError) as exc:
+            _LOGGER.warning("switch %s: its tables could not be compared: %r", name, exc)
+
+
+async def _answers(link: SwitchSession, limit_s: float) -> bool:
+    """Return whether a switch lets its tables be compared within a time."""
+    began_s = asyncio.get_running_loop().time()
+    try:
+        async with asyncio.timeout(limit_s):
+            await link.apply()
+    except (ControllerError, TimeoutError):
+        await asyncio.sleep(began_s + limit_s - asyncio.get_running_loop().time())
+        return False
+    return True
 
 
 def _names(these: Collection[object]) -> str:

@@ -79,6 +79,7 @@ class Membership:
         views.on_switch_gone(self._switch_gone)
         views.on_switch_ready(self._switch_ready)
         self._diagnosis = Diagnosis(config, links, self._manager)
+        self._diagnosis.on_answer(self._switch_ready)
 
     def on_stall(self, look_at_links: Callable[[], None]) -> None:
         """Call this when workers of a job on several switches report a stall."""

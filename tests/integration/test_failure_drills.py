@@ -31,6 +31,7 @@ IN_CI = (
     "link down, among hosts",
     "link losing 20 %",
     "switch restarted",
+    "switch frozen",
     "switch gone, no other route",
     "tables wiped",
     "controller killed during a view change",

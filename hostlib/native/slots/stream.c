@@ -323,7 +323,7 @@ typedef enum { SEND_AGAIN, CLOSE, WAIT } remedy_t;
 static remedy_t remedy_of(stream_t *stream, slot_t *slot, double now_s) {
   tolerance_t *tolerance = slot->source->tolerance;
   const closers_t *closers = &stream->closers[slot->tree];
-  if (!tolerance || slot->is_withheld || closers->count == 0) return SEND_AGAIN;
+  if (!tolerance || slot->is_withheld || closers->count == 0 || !stream->rtt.has_sample) return SEND_AGAIN;
   if (slot->hold_s < INFINITY && now_s < slot->hold_s) return WAIT;
   slot->hold_s = INFINITY;
   uint32_t turn = tolerance_turn(closers, slot->chunk);
