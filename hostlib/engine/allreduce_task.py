@@ -174,13 +174,15 @@ class AllreduceTask:
     def _tolerate(self, values: FloatSource | ExactSource | IntegerSource | None) -> None:
         """Let the sums lack what is tolerated, and note who is in them."""
         view = self._view
-        if values is None or not (view.is_on_switch and view.straggler.allow_partial):
+        # All lanes of an exact number must have the same contributors, so nothing is let go there.
+        if values is None or self._is_exact:
+            return
+        if not (view.is_on_switch and view.straggler.allow_partial):
             return
         values.bitmaps = np.zeros(values.num_chunks, np.uint32)
-        tolerance = self._summation.tolerance or view.straggler.tolerance
-        # All lanes of an exact number must have the same contributors, so these have all.
-        if tolerance is None or view.straggler.tolerance is None or self._is_exact:
+        if view.straggler.tolerance is None:
             return
+        tolerance = self._summation.tolerance or view.straggler.tolerance
         if tolerance.lost(view.num_workers, values.num_chunks):
             place = view.member_ids.index(view.worker_id)
             left, limit = tolerance.budget(view.num_workers, values.num_chunks, place)
