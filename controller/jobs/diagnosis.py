@@ -21,6 +21,7 @@ from ..switches.switch_session import LinkState, SwitchSession
 from .job import Generation, View, WorkerId
 from .job_manager import JobManager
 from .live_job import LiveJob
+from .stalls import WINDOW_S
 from .worker_lease import WorkerLease
 
 _LOGGER = logging.getLogger(__name__)
@@ -237,7 +238,8 @@ class Diagnosis:
         if now_s - self._checked_s.get(switch, float("-inf")) < CHECK_INTERVAL_S:
             return
         self._checked_s[switch] = now_s
-        self._unanswered_s.setdefault(switch, now_s)
+        if now_s - self._unanswered_s.get(switch, float("-inf")) > WINDOW_S:  # else it is the same
+            self._unanswered_s[switch] = now_s
         self._manager.spawn(self._check(link))
 
     async def _check(self, link: SwitchSession) -> None:
