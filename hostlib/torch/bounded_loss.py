@@ -7,7 +7,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast, final
+from typing import Any, cast, final
 
 import torch
 
@@ -78,6 +78,35 @@ class _Bucket:
         return len(known) == len(parameters) and all(
             reference() is parameter for reference, parameter in zip(known, parameters, strict=True)
         )
+
+
+@final
+class GroupLosses:
+    """What DDP's buckets may lack in a process group, which knows no parameters."""
+
+    def __init__(self, tolerance: LossTolerance, fill: FillPolicy, worker_id: int) -> None:
+        """`fill` keeps no state."""
+        self._tolerance, self._fill = tolerance, TensorFill(fill, worker_id)
+        self._pass = _NO_PASS
+        self.deliveries: list[Delivery] = []
+        """Of the last backward pass, in the order of the buckets."""
+
+    def bounded(self) -> BoundedSum:
+        """Return what the sum of a bucket may lack; called where DDP asks for the sum."""
+        running = int(cast("Any", torch)._C._current_graph_task_id())
+        if running != self._pass:
+            self._pass, self.deliveries = running, []
+        note = self.deliveries.append
+        if running == _NO_PASS:  # a rank that has run out of inputs
+            note = _forget
+        return BoundedSum(tolerance=self._tolerance, fill=self._fill, note=note)
+
+
+_NO_PASS = -1
+
+
+def _forget(_: Delivery) -> None:
+    pass
 
 
 @final

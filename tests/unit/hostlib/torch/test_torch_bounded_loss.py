@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportPrivateUsage=false
 """Gradients that may lack contributions, without a network: a session that says what is missing."""
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from switchfold.hostlib.future import AllreduceFuture  # noqa: E402
 from switchfold.hostlib.loss_fill import FillPolicy, TensorFill  # noqa: E402
 from switchfold.hostlib.loss_tolerance import NO_LOSS, LossTolerance  # noqa: E402
 from switchfold.hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy  # noqa: E402
-from switchfold.hostlib.torch.bounded_loss import BoundedSum  # noqa: E402
+from switchfold.hostlib.torch.bounded_loss import BoundedSum, GroupLosses  # noqa: E402
 from switchfold.hostlib.torch.ddp import hooks as ddp_hooks  # noqa: E402
 from switchfold.hostlib.torch.errors import RankExitedError  # noqa: E402
+from switchfold.hostlib.torch.process_group import group_creation  # noqa: E402
 from switchfold.hostlib.torch.process_group.switch_queue import QueuedTransfer, SwitchQueue  # noqa: E402
 from switchfold.hostlib.torch.process_group.work import SwitchfoldWork  # noqa: E402
 from switchfold.hostlib.torch.staging.staging import SumStaging  # noqa: E402
@@ -249,3 +250,45 @@ def test_a_rank_that_is_gone_is_an_error_whatever_is_tolerated() -> None:
     assert session.tolerances == [TENTH]
     assert not noted
     switch_queue.close()
+
+
+def test_group_tells_of_the_buckets_of_the_last_backward_pass() -> None:
+    losses = GroupLosses(TENTH, FillPolicy.MEAN, 0)
+    parameter = torch.ones(3, requires_grad=True)
+
+    def reduce(_: Any) -> None:
+        bounded = losses.bounded()
+        assert bounded.tolerance == TENTH
+        bounded.note(delivery_of([LACKS_3], 3))
+
+    parameter.register_hook(reduce)
+    for _ in range(2):
+        (parameter * 2).sum().backward()
+        assert [each.missing for each in losses.deliveries] == [{3: ((0, 3),)}]
+    reduce(None)  # a rank that has run out of inputs, outside of a backward pass
+    assert losses.deliveries == []
+
+
+@pytest.mark.parametrize(
+    ("fill", "expected"), [(FillPolicy.MEAN, 4.0), (FillPolicy.ZERO, 3.0)], ids=str
+)
+def test_sums_of_what_was_divided_before_are_means(fill: FillPolicy, expected: float) -> None:
+    """As DDP does over the backend: each rank gives a fourth of 4, and one of them is missing."""
+    session = tolerant_session()
+    session.bitmaps = [LACKS_3]
+    noted: list[Any] = []
+    bounded = BoundedSum(tolerance=TENTH, fill=TensorFill(fill, 0), note=noted.append)
+    switch_queue = SwitchQueue(cast("Any", session), "test")
+    tensor = torch.ones(3)
+    assert put(switch_queue, tensor, precision="block", bounded=bounded).wait()
+    assert tensor.tolist() == [expected] * 3
+    assert [each.coverage for each in noted] == [3 / 4]
+    switch_queue.close()
+
+
+def test_exact_buckets_tolerate_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWITCHFOLD_TOLERANCE", "0.05")
+    assert group_creation._straggler() == StragglerPolicy(tolerance=TWENTIETH)
+    monkeypatch.setenv("SWITCHFOLD_PRECISION", "exact")
+    with pytest.raises(ConfigurationError, match="SWITCHFOLD_TOLERANCE with SWITCHFOLD_PRECISION"):
+        group_creation._straggler()
