@@ -37,8 +37,7 @@ class RandomizedHadamard:
     those that are left of a division by a power of two, fewer than n / DISTANCE, are spread among
     themselves; fewer than 2 * DISTANCE numbers are spread over nothing.
 
-    A transform there and back changes an array by about 2e-7 of its norm. The object is of one
-    thread.
+    A transform there and back changes an array by about 2e-7 of its norm. Any thread may call it.
     """
 
     def __init__(self, seed: int = 0, *, log2_spread: int = MOST_LOG2_SPREAD) -> None:
@@ -50,7 +49,6 @@ class RandomizedHadamard:
             )
         self.seed: Final = seed
         self.log2_spread: Final = log2_spread
-        self._scratch = np.empty(_SCRATCH, np.float32)
 
     def forward(self, array: NDArray[Any], round_number: int) -> None:
         """Transform an array before it is summed. Raises ConfigurationError unless it is float32,
@@ -72,5 +70,5 @@ class RandomizedHadamard:
             )
         # Signs of one round say nothing of those of another.
         seed = (self.seed ^ (round_number + 1) * _MIX) & _U64
-        scratch = address(self._scratch)
-        function(address(array), array.size, self.log2_spread, seed, scratch)
+        scratch = np.empty(_SCRATCH, np.float32)
+        function(address(array), array.size, self.log2_spread, seed, address(scratch))

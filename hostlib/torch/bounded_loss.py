@@ -4,16 +4,21 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ..errors import ConfigurationError
 from ..loss_fill import FillPolicy, TensorFill
 from ..loss_tolerance import Delivery, LossTolerance, strictest
+from ..options import ReduceOperation
+from ..summation.hadamard import RandomizedHadamard
 
 ParameterTolerance = (
     LossTolerance
@@ -32,6 +37,35 @@ class BoundedSum:
     fill: TensorFill
     note: Callable[[Delivery], None]
     """Takes the delivery of the result, before the sum's work ends."""
+    dispersal: RandomizedHadamard | None = None
+    """How it is spread over its packets."""
+    round_number: int = 0
+    """Of the signs of `dispersal`."""
+
+    def contribution(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return what this worker gives; `values` must not change until the sum ends.
+
+        Raises ConfigurationError for float64 that is to be spread.
+        """
+        if self.dispersal is not None:
+            if values.dtype == np.float64:
+                raise ConfigurationError(
+                    "dispersal of float64 gradients: the transform is of float32; leave it out for"
+                    " this model"
+                )
+            values = values.astype(np.float32)
+            self.dispersal.forward(values, self.round_number)
+        return self.fill.contribution(values)
+
+    def complete(
+        self, result: NDArray[Any], delivery: Delivery | None, operation: ReduceOperation
+    ) -> None:
+        """Turn a result into that of the gradients, in place, and hand on what it lacks."""
+        self.fill.complete(result, delivery, operation)
+        if self.dispersal is not None:
+            self.dispersal.inverse(result, self.round_number)
+        if delivery is not None:
+            self.note(delivery)
 
 
 def fill_policy(fill: FillPolicy | str) -> FillPolicy:
@@ -71,6 +105,8 @@ class _Bucket:
     parameters: tuple[weakref.ref[torch.Tensor], ...]
     tolerance: LossTolerance | None
     fill: TensorFill
+    rounds: Iterator[int]
+    """Numbers of the next sums."""
 
     def is_of(self, parameters: Sequence[torch.Tensor]) -> bool:
         """Whether these are its parameters; an id alone may be that of another one by now."""
@@ -118,9 +154,14 @@ class BucketLosses:
     """
 
     def __init__(
-        self, tolerance: ParameterTolerance | None, fill: FillPolicy, worker_id: int
+        self,
+        tolerance: ParameterTolerance | None,
+        fill: FillPolicy,
+        worker_id: int,
+        dispersal: RandomizedHadamard | None = None,
     ) -> None:
         self._tolerance, self._fill, self._worker_id = tolerance, fill, worker_id
+        self._dispersal = dispersal
         self._buckets: dict[tuple[int, ...], _Bucket] = {}
         self.deliveries: dict[int, Delivery] = {}
         """By bucket."""
@@ -135,7 +176,13 @@ class BucketLosses:
             deliveries[index] = delivery
 
         bucket = self._bucket(parameters)
-        return BoundedSum(tolerance=bucket.tolerance, fill=bucket.fill, note=note)
+        return BoundedSum(
+            tolerance=bucket.tolerance,
+            fill=bucket.fill,
+            note=note,
+            dispersal=self._dispersal,
+            round_number=next(bucket.rounds),
+        )
 
     def _bucket(self, parameters: Sequence[torch.Tensor]) -> _Bucket:
         key = tuple(id(parameter) for parameter in parameters)
@@ -146,6 +193,8 @@ class BucketLosses:
                 tuple(weakref.ref(parameter) for parameter in parameters),
                 self._of(parameters),
                 TensorFill(self._fill, self._worker_id),
+                # What is kept from a sum to the next one has the signs of both.
+                itertools.repeat(0) if self._fill.keeps_state else itertools.count(),
             )
         return bucket
 

@@ -26,6 +26,7 @@ from ...loss_tolerance import NO_LOSS, Delivery, LossTolerance
 from ...options import Precision
 from ...session import Session
 from ...straggler import WAIT_FOR_ALL, StragglerPolicy
+from ...summation.hadamard import RandomizedHadamard
 from ..backend import BACKEND_NAME
 from ..bounded_loss import (
     BoundedSum,
@@ -63,6 +64,7 @@ class SwitchfoldState:
     parameters, or a mapping or function from a parameter to its own. A bucket takes the strictest
     of its parameters; a parameter without one lacks nothing. The same on all ranks. None: as
     `straggler`, or the job of `session`, says. `fill` says what takes the place of what is missing.
+    `dispersal`, the same on all ranks, spreads each gradient over the packets of its bucket.
     `precision` "block" shares a scale per packet; "exact" rounds each mean once, at two to three
     times the packets. Raises the errors of `Session.join`, and ConfigurationError.
     """
@@ -78,6 +80,7 @@ class SwitchfoldState:
         precision: Precision = "block",
         tolerance: ParameterTolerance | None = None,
         fill: FillPolicy | str = FillPolicy.MEAN,
+        dispersal: RandomizedHadamard | None = None,
     ) -> None:
         fill = fill_policy(fill)
         if tolerance is not None:
@@ -114,7 +117,12 @@ class SwitchfoldState:
         self.session = session or self._join(job, straggler)
         if tolerance is None:
             tolerance = self.session.view.straggler.tolerance
-        self._losses = BucketLosses(tolerance, fill, self.session.view.worker_id)
+        if dispersal is not None and (tolerance is None or precision == "exact"):
+            raise ConfigurationError(
+                f"rank {self.rank}: a dispersal of sums that lack nothing that packets lost; leave"
+                " it out, or give a tolerance and precision 'block'"
+            )
+        self._losses = BucketLosses(tolerance, fill, self.session.view.worker_id, dispersal)
         self._recording = group_recording(self.rank, job)
         timeline = None
         if self._recording is not None:

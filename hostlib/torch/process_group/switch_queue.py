@@ -167,7 +167,7 @@ class SwitchQueue:
         try:
             values = transfer.staging.gather()
             if transfer.bounded is not None:
-                values = transfer.bounded.fill.contribution(values)
+                values = transfer.bounded.contribution(values)
             is_exact = transfer.precision == "exact" and values.dtype.kind == "f"
             outcome = self._session.allreduce(
                 values,
@@ -265,9 +265,7 @@ class SwitchQueue:
                     " --max-restarts"
                 )
             if bounded is not None:
-                bounded.fill.complete(result, future.delivery, transfer.operation)
-                if future.delivery is not None:
-                    bounded.note(future.delivery)
+                bounded.complete(result, future.delivery, transfer.operation)
             transfer.staging.scatter(result)
         except Exception as error:
             failure = collective_error(place, error)

@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any, cast
 
-import numpy as np
 import pytest
 
+from lossy_session import NUM_RANKS, TENTH, LossySession, be_rank_0, run_bucket, state_of
 from lossy_sums import delivery_of
 from torch_ranks import load_torch, require_torch
 
@@ -19,82 +17,27 @@ require_torch()
 torch, _ = load_torch()
 
 from switchfold.hostlib.errors import ConfigurationError  # noqa: E402
-from switchfold.hostlib.future import AllreduceFuture  # noqa: E402
 from switchfold.hostlib.loss_fill import FillPolicy, TensorFill  # noqa: E402
 from switchfold.hostlib.loss_tolerance import NO_LOSS, LossTolerance  # noqa: E402
 from switchfold.hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy  # noqa: E402
 from switchfold.hostlib.torch.bounded_loss import BoundedSum, GroupLosses  # noqa: E402
-from switchfold.hostlib.torch.ddp import hooks as ddp_hooks  # noqa: E402
 from switchfold.hostlib.torch.errors import RankExitedError  # noqa: E402
 from switchfold.hostlib.torch.process_group import group_creation  # noqa: E402
 from switchfold.hostlib.torch.process_group.switch_queue import QueuedTransfer, SwitchQueue  # noqa: E402
 from switchfold.hostlib.torch.process_group.work import SwitchfoldWork  # noqa: E402
 from switchfold.hostlib.torch.staging.staging import SumStaging  # noqa: E402
 
-NUM_RANKS = 4
 ALL, LACKS_0, LACKS_3 = 0b1111, 0b1110, 0b0111
-TWENTIETH, TENTH = LossTolerance(loss=0.05), LossTolerance(loss=0.1)
-
-
-class LossySession:
-    """Of four workers that all give the same; tests say what is in each chunk of four values."""
-
-    def __init__(self, straggler: StragglerPolicy) -> None:
-        self.view = SimpleNamespace(num_workers=NUM_RANKS, worker_id=0, straggler=straggler)
-        self.bitmaps: list[int] = []
-        """Of the next sums; empty: all are in them."""
-        self.members = range(NUM_RANKS)
-        self.tolerances: list[LossTolerance | None] = []
-        self.given: list[list[float]] = []
-
-    def allreduce(self, array: Any, op: str = "sum", **named: Any) -> AllreduceFuture:
-        future = AllreduceFuture(len(self.given) + 1)
-        self.tolerances.append(named["tolerance"])
-        self.given.append(array.tolist())
-        num_chunks = -(-len(array) // 4)
-        bitmaps = (self.bitmaps or [ALL] * num_chunks)[:num_chunks]
-        delivery = delivery_of(bitmaps, len(array), num_workers=len(self.members))
-        counts = np.array([b.bit_count() for b in bitmaps]).repeat(4)[: len(array)]
-        result = array.copy() if op == "mean" else (array * counts).astype(array.dtype)
-        is_exact = named["precision"] == "exact" and array.dtype.kind == "f"
-        told = None if is_exact else delivery
-        future.set_result(result, int(counts.min()), tuple(self.members), told)
-        return future
+TWENTIETH = LossTolerance(loss=0.05)
 
 
 @pytest.fixture
 def group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Be rank 0 of a group over Gloo."""
-    for name, answer in {
-        "get_rank": 0,
-        "get_world_size": NUM_RANKS,
-        "get_backend": "gloo",
-    }.items():
-
-        def ask(_group: object, answer: object = answer) -> object:
-            return answer
-
-        monkeypatch.setattr(ddp_hooks.dist, name, ask)
-
-
-def state_of(session: LossySession, **options: Any) -> ddp_hooks.SwitchfoldState:
-    return ddp_hooks.SwitchfoldState(session=cast("Any", session), job="lossy", **options)
+    be_rank_0(monkeypatch)
 
 
 def tolerant_session() -> LossySession:
     return LossySession(StragglerPolicy(tolerance=TENTH))
-
-
-def run_bucket(
-    state: ddp_hooks.SwitchfoldState, index: int, parameters: list[Any], value: float = 8.0
-) -> list[float]:
-    """Let the hook average a bucket of these parameters, with gradients of one value."""
-    buffer = torch.full((sum(p.numel() for p in parameters),), value)
-    bucket = SimpleNamespace(
-        index=lambda: index, parameters=lambda: list(parameters), buffer=lambda: buffer
-    )
-    hook: Callable[..., Any] = ddp_hooks.allreduce_hook
-    return hook(state, cast("Any", bucket)).wait().tolist()
 
 
 @pytest.mark.usefixtures("group")
