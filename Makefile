@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-torch lock licences audit demo test test-unit test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
-	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib fuzz fuzz-datagrams kill-points compare drills soak clean
+	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib fuzz fuzz-datagrams kill-points transport compare drills soak clean
 
 help:
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
@@ -154,6 +154,9 @@ fuzz-datagrams: $(VENV)/.dev-installed ## SCHEDULES=20000 random jobs of the hos
 	cd tests && PYTHONPATH=support ../$(BIN)/python -m fuzz --schedules $(SCHEDULES)
 
 KILLS := 1000
+transport: $(VENV)/.dev-installed ## Run the tests of the checklist in docs/transport.md, and write their outcomes there (needs root)
+	$(BIN)/python docs/build_transport.py
+
 kill-points: $(VENV)/.dev-installed ## Kill a controller at its every commit and P4Runtime write, and KILLS=1000 times at random; check what it leaves
 	cd tests && PYTHONPATH=support ../$(BIN)/python -m kill_points --kills $(KILLS)
 

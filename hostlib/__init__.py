@@ -80,6 +80,7 @@ from .errors import (
     WorkerTakenError,
 )
 from .future import AllgatherFuture, AllreduceFuture
+from .loss_fill import FillPolicy, TensorFill
 from .loss_tolerance import CompletionReason, ContributorRange, Delivery, LossTolerance
 from .options import SessionOptions
 from .session import Session
@@ -109,6 +110,7 @@ __all__ = [
     "EmptyTensorError",
     "Endpoint",
     "ExchangeTimeoutError",
+    "FillPolicy",
     "ForeignLogError",
     "HostlibError",
     "HotRowError",
@@ -165,6 +167,7 @@ __all__ = [
     "StragglerPolicy",
     "SwitchUnreachableError",
     "TensorError",
+    "TensorFill",
     "TensorTooLargeError",
     "TraceError",
     "TransferTimes",

@@ -31,6 +31,10 @@ SWITCHFOLD_PLACES          JSON file with a list of such variables, one object p
                            Variables that are set take precedence over the file
 SWITCHFOLD_PRECISION       float sums of torch's process groups: auto (default: DDP's gradients in
                            blocks, all else exact), exact or block; the same on all ranks
+SWITCHFOLD_TOLERANCE       what DDP's buckets in torch's process groups may lack because of loss: a
+                           share of all contributions, or "share:floor" with the least share of
+                           each rank's own; unset: nothing; the same on all ranks
+SWITCHFOLD_FILL            mean (default) or zero: what fills the gaps of these buckets
 SWITCHFOLD_TRACE           folder, or name ending in .json, for a trace of each rank (hostlib.torch)
 """
 
@@ -48,6 +52,8 @@ from typing import Any, Final, Literal, cast
 from .control.view import Endpoint
 from .credentials import Credentials, credentials_in
 from .errors import ConfigurationError
+from .loss_fill import FillPolicy
+from .loss_tolerance import LossTolerance
 from .options import PathOption, SessionOptions, with_moved
 from .session import Session
 from .slots.wire import UDP_PORT
@@ -139,6 +145,35 @@ def precision_setting() -> PrecisionSetting:
             return choice
     raise ConfigurationError(
         f"environment variable SWITCHFOLD_PRECISION is {value!r}; choose {', '.join(_PRECISIONS)}"
+    )
+
+
+def tolerance_setting() -> LossTolerance | None:
+    """Return what SWITCHFOLD_TOLERANCE says, None for nothing; raises ConfigurationError."""
+    value = os.environ.get("SWITCHFOLD_TOLERANCE", "")
+    if not value:
+        return None
+    try:
+        loss, _, floor = value.partition(":")
+        return LossTolerance(loss=float(loss), worker_floor=float(floor) if floor else None)
+    except ValueError as exc:
+        why = f" ({exc})" if isinstance(exc, ConfigurationError) else ""
+        raise ConfigurationError(
+            f"environment variable SWITCHFOLD_TOLERANCE is {value!r}{why}; write a share such as"
+            " 0.05, or 0.05:0.9 with the least share of each rank's contributions"
+        ) from exc
+
+
+def fill_setting() -> FillPolicy:
+    """Return what SWITCHFOLD_FILL says; raises ConfigurationError."""
+    value = os.environ.get("SWITCHFOLD_FILL", "mean")
+    for choice in FillPolicy:
+        if value == choice and not choice.keeps_state:
+            return choice
+    raise ConfigurationError(
+        f"environment variable SWITCHFOLD_FILL is {value!r}; choose mean or zero. Other policies"
+        " keep values by parameter, which a process group does not know: use the DDP hook or"
+        " HybridParallel"
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -63,6 +63,25 @@ class LossTolerance:
         return _part(total, num_workers, place), _part(of_worker, num_workers, place)
 
 
+def strictest(tolerances: Iterable[LossTolerance | None]) -> LossTolerance:
+    """Return what several tensors tolerate as one sum; None among them tolerates nothing.
+
+    It is the least loss and the highest floor. Without any tolerances it is nothing.
+    """
+    given = list(tolerances)
+    stated = [each for each in given if each is not None]
+    if not stated or len(stated) < len(given):
+        return NO_LOSS
+    return LossTolerance(
+        loss=min(each.loss for each in stated),
+        worker_floor=max(each.least_of_worker for each in stated),
+    )
+
+
+NO_LOSS = LossTolerance(loss=0)
+"""Of a sum that lacks nothing, in a job that tolerates loss."""
+
+
 def _part(total: int, num_parts: int, place: int) -> int:
     """Return the part of a number at a place; all parts add up to it."""
     return total // num_parts + (place < total % num_parts)
@@ -108,6 +127,16 @@ class Delivery:
         self._num_elements, self._values = num_elements, values_per_chunk
         self._counts, self._bitmaps = contributors, bitmaps
         self._is_tolerant = is_tolerant
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """Worker ids of the view that the sums are from."""
+        return self._members
+
+    @property
+    def num_elements(self) -> int:
+        """Number of elements of the tensor."""
+        return self._num_elements
 
     @cached_property
     def contributors(self) -> tuple[ContributorRange, ...]:
@@ -156,6 +185,32 @@ class Delivery:
         if (self._counts == len(self._members)).all():
             return CompletionReason.ALL
         return CompletionReason.TOLERATED if self._is_tolerant else CompletionReason.LATE
+
+    def lacking(self) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
+        """Return the elements whose sums lack somebody, in order, and their contributors."""
+        chunks = np.flatnonzero(self._counts != len(self._members))
+        elements = self._elements(chunks)
+        return elements, self._counts[elements // self._values]
+
+    def lost(self, worker: int) -> NDArray[np.intp] | None:
+        """Return the elements whose sums lack a worker, in order: `missing` as an array.
+
+        All of them if the worker is not a member; None if something is missing and it is not known
+        whose it is.
+        """
+        if worker not in self._members:
+            return np.arange(self._num_elements)
+        if self.reason is CompletionReason.ALL:
+            return np.empty(0, np.intp)
+        if self._bitmaps is None:
+            return None
+        return self._elements(np.flatnonzero(~(self._bitmaps >> np.uint32(worker)) & 1))
+
+    def _elements(self, chunks: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the elements of chunks."""
+        elements = (chunks[:, None] * self._values + np.arange(self._values)).reshape(-1)
+        # Only the last chunk is shorter.
+        return elements[: np.searchsorted(elements, self._num_elements)]
 
     def _runs(self, by_chunk: NDArray[np.generic]) -> list[tuple[int, int]]:
         """Return ranges of elements, one for each run of equal numbers."""

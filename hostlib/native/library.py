@@ -452,6 +452,8 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     "source_fill_rows": (None, POINTER(SourceStruct), c_uint32, c_uint32, c_void_p, c_uint32),
     "source_take_rows": (None, POINTER(SourceStruct), c_uint32, c_uint32, c_void_p, c_uint32),
     "add_values": (c_bool, c_void_p, c_void_p, c_uint64),
+    "hadamard_forward": (None, c_void_p, c_uint64, c_uint32, c_uint64, c_void_p),
+    "hadamard_inverse": (None, c_void_p, c_uint64, c_uint32, c_uint64, c_void_p),
 }
 
 

@@ -21,10 +21,20 @@ from torch.distributed.constants import default_pg_timeout
 
 from ...config import job_token_from_environment
 from ...errors import ConfigurationError, HostlibError
+from ...loss_fill import FillPolicy
+from ...loss_tolerance import NO_LOSS, Delivery, LossTolerance
 from ...options import Precision
 from ...session import Session
 from ...straggler import WAIT_FOR_ALL, StragglerPolicy
+from ...summation.hadamard import RandomizedHadamard
 from ..backend import BACKEND_NAME
+from ..bounded_loss import (
+    BoundedSum,
+    BucketLosses,
+    ParameterTolerance,
+    check_tolerance,
+    fill_policy,
+)
 from ..errors import CollectiveInputError, GroupDestroyedError
 from ..process_group.environment import GroupPlace, draw_run, job_name
 from ..process_group.switch_queue import QueuedTransfer, SwitchQueue
@@ -50,11 +60,16 @@ class SwitchfoldState:
     SWITCHFOLD_ variables name. With `session`, the state uses that session of the same ranks
     instead and leaves it open. `timeout` is the limit of an allreduce. `straggler` is the job's
     policy for late ranks; gradients are then the mean over the ranks that came in time.
+    `tolerance` says what gradients may lack because packets were lost: a LossTolerance for all
+    parameters, or a mapping or function from a parameter to its own. A bucket takes the strictest
+    of its parameters; a parameter without one lacks nothing. The same on all ranks. None: as
+    `straggler`, or the job of `session`, says. `fill` says what takes the place of what is missing.
+    `dispersal`, the same on all ranks, spreads each gradient over the packets of its bucket.
     `precision` "block" shares a scale per packet; "exact" rounds each mean once, at two to three
     times the packets. Raises the errors of `Session.join`, and ConfigurationError.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options as in torch's DistributedDataParallel
         self,
         process_group: dist.ProcessGroup | None = None,
         *,
@@ -63,7 +78,19 @@ class SwitchfoldState:
         timeout: timedelta = default_pg_timeout,
         straggler: StragglerPolicy = WAIT_FOR_ALL,
         precision: Precision = "block",
+        tolerance: ParameterTolerance | None = None,
+        fill: FillPolicy | str = FillPolicy.MEAN,
+        dispersal: RandomizedHadamard | None = None,
     ) -> None:
+        fill = fill_policy(fill)
+        if tolerance is not None:
+            check_tolerance(tolerance)
+            straggler = _tolerant(straggler, tolerance)
+        if precision == "exact" and (tolerance is not None or fill is not FillPolicy.MEAN):
+            raise ConfigurationError(
+                "precision 'exact' with a tolerance or a fill: exact sums of floats lack nothing"
+                " that packets lost, and do not say who is late; leave both out, or take 'block'"
+            )
         self.process_group = process_group
         self.timeout = timeout
         self.precision: Precision = precision
@@ -82,7 +109,20 @@ class SwitchfoldState:
                 " join a job of the group's ranks"
             )
         job = job or self._job_name()
+        if session is not None and tolerance is not None and not session.view.straggler.tolerance:
+            raise ConfigurationError(
+                f"rank {self.rank}: a tolerance, but the job of the session waits for all"
+                " contributions; join it with StragglerPolicy(tolerance=...) on all ranks"
+            )
         self.session = session or self._join(job, straggler)
+        if tolerance is None:
+            tolerance = self.session.view.straggler.tolerance
+        if dispersal is not None and (tolerance is None or precision == "exact"):
+            raise ConfigurationError(
+                f"rank {self.rank}: a dispersal of sums that lack nothing that packets lost; leave"
+                " it out, or give a tolerance and precision 'block'"
+            )
+        self._losses = BucketLosses(tolerance, fill, self.session.view.worker_id, dispersal)
         self._recording = group_recording(self.rank, job)
         timeline = None
         if self._recording is not None:
@@ -95,16 +135,30 @@ class SwitchfoldState:
         self._process_id = os.getpid()
         atexit.register(self._close_at_exit)
         _logger.info(
-            "DDP hook of rank %d of %d: %s, timeout %s, %s",
-            self.rank, self.num_ranks, self.session.view, timeout, straggler,
+            "DDP hook of rank %d of %d: %s, timeout %s, %s, fill %s",
+            self.rank, self.num_ranks, self.session.view, timeout, straggler, fill,
         )  # fmt: skip
 
-    def average(self, values: torch.Tensor, name: str) -> TensorFuture:
+    @property
+    def deliveries(self) -> dict[int, Delivery]:
+        """What the gradients of the last backward pass lack, by bucket.
+
+        All ranks read the same. Empty if the precision is "exact".
+        """
+        return dict(self._losses.deliveries)
+
+    def bounded(self, bucket: GradBucket) -> BoundedSum:
+        """Return what the sum of a bucket may lack, for `average`."""
+        return self._losses.bounded(bucket.index(), bucket.parameters())
+
+    def average(
+        self, values: torch.Tensor, name: str, bounded: BoundedSum | None = None
+    ) -> TensorFuture:
         """Start averaging a dense tensor in place over the ranks; the future holds the tensor.
 
         `values` is float16, bfloat16, float32 or float64, of any shape; the caller must not use it
-        until the future is done. Errors call it `name`. Raises CollectiveInputError and
-        GroupDestroyedError.
+        until the future is done. Errors call it `name`. Lost packets leave nothing out unless it is
+        `bounded`. Raises CollectiveInputError and GroupDestroyedError.
         """
         place = f"rank {self.rank}, {name} ({values.numel()} of {values.dtype})"
         if self._is_closed:
@@ -118,7 +172,15 @@ class SwitchfoldState:
         if values.numel():
             timeout_s = self.timeout.total_seconds()
             self._queue.put(
-                QueuedTransfer(work, staging, "mean", timeout_s, name, precision=self.precision)
+                QueuedTransfer(
+                    work,
+                    staging,
+                    "mean",
+                    timeout_s,
+                    name,
+                    precision=self.precision,
+                    bounded=bounded,
+                )
             )
         else:
             work.finish()
@@ -199,9 +261,9 @@ def allreduce_hook(
 
     All ranks get the same bytes. With precision "block" they differ from the exact mean by at most
     the bound in `hostlib.summation.quantization`. bfloat16 is summed as float32 and rounded once.
-    With a straggler policy each value is the mean over the ranks that contributed to it. Sparse
-    gradients go through the model's process group. Compression to float16 gains nothing: the switch
-    adds 32-bit integers, whatever the dtype.
+    With a straggler policy or a tolerance each value is the mean over the ranks that contributed to
+    it, unless the state has another fill. Sparse gradients go through the model's process group.
+    Compression to float16 gains nothing: the switch adds 32-bit integers, whatever the dtype.
     """
     values = bucket.buffer()
     if values.is_sparse:
@@ -209,7 +271,18 @@ def allreduce_hook(
             values.div_(state.num_ranks), group=state.process_group, async_op=True
         )
         return work.get_future().then(_only_tensor)
-    return state.average(values, f"DDP bucket {bucket.index()}")
+    return state.average(values, f"DDP bucket {bucket.index()}", state.bounded(bucket))
+
+
+def _tolerant(straggler: StragglerPolicy, tolerance: ParameterTolerance) -> StragglerPolicy:
+    """Return the policy of a job whose sums say what they tolerate."""
+    if straggler != WAIT_FOR_ALL:
+        raise ConfigurationError(
+            f"a tolerance beside {straggler}: a job either leaves out late ranks or bounds what may"
+            " be lost; give one or the other"
+        )
+    of_job = tolerance if isinstance(tolerance, LossTolerance) else NO_LOSS
+    return StragglerPolicy(tolerance=of_job)
 
 
 def _only_tensor(future: Any) -> torch.Tensor:

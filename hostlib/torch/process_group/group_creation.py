@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 
 import torch.distributed as dist
 
-from ...config import precision_setting
-from ...errors import HostlibError
+from ...config import fill_setting, precision_setting, tolerance_setting
+from ...errors import ConfigurationError, HostlibError
 from ...session import Session
+from ...straggler import StragglerPolicy
 from ..errors import GroupJoinError
 from ..precision import GroupPrecision
 from ..timeline import group_recording
@@ -72,6 +73,7 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
             recording=group_recording(rank, job) if session is not None else None,
             check=check,
             precision=GroupPrecision(precision_setting()),
+            fill=fill_setting(),
         ),
     )
 
@@ -80,11 +82,11 @@ def _join(
     rendezvous: Rendezvous, make_place: Callable[[], GroupPlace]
 ) -> tuple[Session | None, str]:
     """Return a session, or None and the reason; all ranks return the same kind and reason."""
-    transport = place = None
+    transport = place = straggler = None
     problem = ""
     try:
         place = make_place()
-        precision_setting()  # so that a wrong setting fails on all ranks
+        straggler = _straggler()
         transport = place.open_transport()
     except HostlibError as error:
         problem = str(error)
@@ -94,10 +96,11 @@ def _join(
         if reason:
             return None, reason
         assert place is not None
+        assert straggler is not None
         assert transport is not None
         opened, transport = transport, None
         try:
-            session = place.join(opened, rendezvous.remaining)
+            session = place.join(opened, rendezvous.remaining, straggler=straggler)
         except HostlibError as error:
             problem = str(error)
         reason = _problems(rendezvous.exchange("join", problem))
@@ -110,6 +113,21 @@ def _join(
             transport.close()
         if session is not None:
             session.close()
+
+
+def _straggler() -> StragglerPolicy:
+    """Return the policy of a group's job; ConfigurationError if some setting is wrong.
+
+    Read while ranks still exchange problems, so that a wrong setting fails on all of them.
+    """
+    tolerance, precision = tolerance_setting(), precision_setting()
+    fill_setting()
+    if tolerance is not None and precision == "exact":
+        raise ConfigurationError(
+            "SWITCHFOLD_TOLERANCE with SWITCHFOLD_PRECISION=exact: exact sums lack nothing; leave"
+            " one of them unset"
+        )
+    return StragglerPolicy(tolerance=tolerance)
 
 
 def _problems(said: Sequence[str]) -> str:

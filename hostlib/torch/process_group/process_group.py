@@ -13,9 +13,12 @@ from typing import Any, Final, cast
 import torch
 
 from ...errors import HostlibError
+from ...loss_fill import FillPolicy
+from ...loss_tolerance import Delivery
 from ...options import Precision, ReduceOperation, Summation
 from ...session import Session
-from ..precision import GroupPrecision, calling_frame
+from ..bounded_loss import BoundedSum, GroupLosses
+from ..precision import GroupPrecision, calling_frame, is_ddp_bucket
 from ..profiling import begin_event
 from ..staging.device_staging import CudaSideStream, DeviceStaging
 from ..staging.staging import BitStaging, Staging, SumStaging
@@ -66,6 +69,8 @@ class GroupSettings:
     check: CallCheck | None = None
     """Compares the ranks' calls before each one; None: only after failures."""
     precision: GroupPrecision = field(default_factory=GroupPrecision)
+    fill: FillPolicy = FillPolicy.MEAN
+    """What takes the place of what DDP's buckets lack, in a job that tolerates loss."""
 
 
 @run_as_is
@@ -97,8 +102,11 @@ class SwitchfoldProcessGroup(GlooCollectives):
         if self._recording is not None:
             timeline = self._recording.timeline
             self._recording.enter_group()
-        self._queue = None
+        self._queue = self._losses = None
         if session is not None:
+            tolerance = session.view.straggler.tolerance
+            if tolerance is not None:
+                self._losses = GroupLosses(tolerance, settings.fill, session.view.worker_id)
             self._queue = SwitchQueue(session, name, timeline, report=self._report)
         self._streams: dict[torch.device, CudaSideStream] = {}
         if session is not None:
@@ -108,6 +116,14 @@ class SwitchfoldProcessGroup(GlooCollectives):
     def session(self) -> Session | None:
         """The group's session; None if Gloo runs everything."""
         return self._session
+
+    @property
+    def deliveries(self) -> tuple[Delivery, ...]:
+        """What DDP's buckets of the last backward pass lack, in their order.
+
+        Empty if the job tolerates no loss. All ranks read the same.
+        """
+        return () if self._losses is None else tuple(self._losses.deliveries)
 
     def getBackendName(self) -> str:  # noqa: N802
         """Return "switchfold"; the method's name is PyTorch's."""
@@ -133,7 +149,13 @@ class SwitchfoldProcessGroup(GlooCollectives):
             options.reduceOp = cast("Any", ReduceOp.SUM if opts is None else opts)
             opts = _with_timeout(options, timeout)
         check_alike(self._place("all_reduce"), tensors)
-        precision = self._precision.of_call(calling_frame())
+        caller = calling_frame()
+        precision = self._precision.of_call(caller)
+        bounded = None
+        # DDP's reducer also sums integers: which parameters were used.
+        is_gradient = precision == "block" and tensors[0].is_floating_point()
+        if self._losses is not None and is_gradient and is_ddp_bucket(caller):
+            bounded = self._losses.bounded()
         reason = self._unless(sum_reason(tensors, opts.reduceOp))
         if reason is None and len(tensors) > 1:
             reason = "by Gloo: several tensors of one rank are added up, too"
@@ -141,7 +163,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
             return self._delegate(
                 "all_reduce", reason, "allreduce", (tensors, opts), text=_summed(tensors, opts)
             )
-        return self._sum("all_reduce", tensors, opts, precision)
+        return self._sum("all_reduce", tensors, opts, precision, bounded=bounded)
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
         """Sum or average several tensors as one."""
@@ -207,6 +229,8 @@ class SwitchfoldProcessGroup(GlooCollectives):
         opts: Any,
         precision: Precision,
         root: int | None = None,
+        *,
+        bounded: BoundedSum | None = None,
     ) -> Any:
         is_kept = root is None or root == self.rank()
         staging: Staging
@@ -229,9 +253,10 @@ class SwitchfoldProcessGroup(GlooCollectives):
             opts,
             text=text,
             summation=Summation(operation=operation, precision=precision),
+            bounded=bounded,
         )
 
-    def _start(
+    def _start(  # noqa: PLR0913 - all that a collective is made of
         self,
         collective: str,
         staging: Staging,
@@ -240,6 +265,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
         *,
         text: CallText,
         summation: Summation = _BITS,
+        bounded: BoundedSum | None = None,
     ) -> SwitchfoldWork:
         assert self._queue is not None
         self._say(collective, ON_SWITCH)
@@ -259,6 +285,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
                     name=call.name,
                     label=f"{collective} {text.key}",
                     precision=summation.precision,
+                    bounded=bounded,
                 )
             )
         else:

@@ -16,9 +16,11 @@ import torch
 
 from ...errors import AllreduceTimeoutError, SessionClosedError, TensorError
 from ...future import AllreduceFuture
+from ...loss_tolerance import NO_LOSS, LossTolerance
 from ...options import Precision, ReduceOperation
 from ...session import Session, break_session
 from ...tracing.timeline import Timeline, finished_transfer
+from ..bounded_loss import BoundedSum
 from ..errors import (
     CollectiveInputError,
     CollectiveMismatchError,
@@ -48,6 +50,8 @@ class QueuedTransfer:
     label: str = ""
     """Text that must be the same on all ranks: tensors with different labels are not summed."""
     precision: Precision = "exact"
+    bounded: BoundedSum | None = None
+    """What it may lack, in a job that tolerates loss; None: nothing."""
     ready_s: float = field(default_factory=time.monotonic)
 
 
@@ -63,7 +67,8 @@ class SwitchQueue:
     The first transfer that needs a thread starts it. Callbacks of futures may wait for later
     transfers, so another thread goes on with those. If a transfer uses memory of an earlier one,
     its values are read after the earlier result is written back, and later transfers wait with it.
-    A sum without some ranks is an error unless `is_partial_allowed`.
+    A sum without some ranks is an error unless `is_partial_allowed`, or the transfer is bounded and
+    all ranks are in the job.
     """
 
     def __init__(
@@ -160,18 +165,29 @@ class SwitchQueue:
     def _submit(self, transfer: QueuedTransfer) -> None:
         outcome: AllreduceFuture | Exception
         try:
+            values = transfer.staging.gather()
+            if transfer.bounded is not None:
+                values = transfer.bounded.contribution(values)
+            is_exact = transfer.precision == "exact" and values.dtype.kind == "f"
             outcome = self._session.allreduce(
-                transfer.staging.gather(),
+                values,
                 transfer.operation,
                 timeout_s=transfer.timeout_s,
                 nonfinite="propagate",
                 label=transfer.label,
                 precision=transfer.precision,
                 round_to=transfer.staging.round_to if transfer.precision == "exact" else None,
+                tolerance=None if is_exact else self._tolerance_of(transfer),
             )
         except Exception as error:
             outcome = error
         self._to_finish.put((transfer, outcome))
+
+    def _tolerance_of(self, transfer: QueuedTransfer) -> LossTolerance | None:
+        """Return what a sum may lack: what is not said to lack anything is whole."""
+        if self._session.view.straggler.tolerance is None:
+            return None
+        return NO_LOSS if transfer.bounded is None else transfer.bounded.tolerance or NO_LOSS
 
     def _submit_all(self) -> None:
         while (staged := self._to_submit.get()) is not None:
@@ -238,15 +254,19 @@ class SwitchQueue:
         try:
             if self._report is not None:
                 self._watch(future, self._report)
-            result = future.result()
-            if future.num_contributors < self._num_ranks and not self._is_partial_allowed:
+            result = future.result().reshape(-1)
+            bounded = transfer.bounded
+            num_ranks = future.num_contributors if bounded is None else len(future.members)
+            if num_ranks < self._num_ranks and not self._is_partial_allowed:
                 gone = sorted(set(range(self._num_ranks)) - set(future.members))
                 return RankExitedError(
-                    f"{place}: summed over {future.num_contributors} of {self._num_ranks} ranks"
+                    f"{place}: summed over {num_ranks} of {self._num_ranks} ranks"
                     f" (without ranks {gone}); restart the ranks, or let torchrun do so with"
                     " --max-restarts"
                 )
-            transfer.staging.scatter(result.reshape(-1))
+            if bounded is not None:
+                bounded.complete(result, future.delivery, transfer.operation)
+            transfer.staging.scatter(result)
         except Exception as error:
             failure = collective_error(place, error)
             is_own = isinstance(error, TensorError | SessionClosedError | CollectiveMismatchError)

@@ -4,15 +4,13 @@
 
 from __future__ import annotations
 
-import ast
-import functools
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).resolve().parents[2]
+from named_tests import TESTS, is_test
+
 PAGE = (TESTS.parent / "docs" / "security.md").read_text("utf-8")
 MARK = "<!-- attacker: checked by tests/unit/docs/test_security_page.py -->"
 HEAD = "| action | outcome today | shown by |\n|---|---|---|\n"
@@ -50,26 +48,6 @@ def read_tables(page: str) -> list[list[Row]]:
 
 
 ROWS = [row for table in read_tables(PAGE) for row in table]
-
-
-@functools.cache
-def functions_of(file: str) -> frozenset[str]:
-    """Return the test functions at the top of a module below tests/."""
-    tree = ast.parse((TESTS / file).read_text("utf-8"))
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return frozenset(node.name for node in tree.body if isinstance(node, kinds))
-
-
-def is_test(name: str) -> bool:
-    """Whether "file::function" names a test."""
-    file, separator, function = name.partition("::")
-    return (
-        bool(separator)
-        and function.startswith("test_")
-        and Path(file).name.startswith("test_")
-        and (TESTS / file).is_file()
-        and function in functions_of(file)
-    )
 
 
 def test_every_attacker_has_a_table() -> None:

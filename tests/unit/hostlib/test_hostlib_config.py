@@ -12,12 +12,16 @@ import pytest
 
 from switchfold.hostlib.config import (
     complete_from_environment,
+    fill_setting,
     join_from_environment,
     place_variables,
+    tolerance_setting,
     transport_from_environment,
 )
 from switchfold.hostlib.control import controller_channel
 from switchfold.hostlib.errors import ConfigurationError, ControllerUnreachableError
+from switchfold.hostlib.loss_fill import FillPolicy
+from switchfold.hostlib.loss_tolerance import LossTolerance
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.transports.tunnel import TunnelTransport
 from switchfold.hostlib.transports.udp import UdpTransport
@@ -150,3 +154,36 @@ def test_unusable_places_are_named(
     with pytest.raises(ConfigurationError, match=problem) as caught:
         join_from_environment(variables={"SWITCHFOLD_PLACES": str(path), "LOCAL_RANK": rank})
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "tolerance"),
+    [
+        ("", None),
+        ("0.05", LossTolerance(loss=0.05)),
+        ("0.05:0.8", LossTolerance(loss=0.05, worker_floor=0.8)),
+    ],
+)
+def test_tolerance_of_process_groups(
+    monkeypatch: pytest.MonkeyPatch, text: str, tolerance: LossTolerance | None
+) -> None:
+    monkeypatch.setenv("SWITCHFOLD_TOLERANCE", text)
+    assert tolerance_setting() == tolerance
+
+
+@pytest.mark.parametrize("text", ["few", "1.5", "0.05:x", "0.05:2"])
+def test_wrong_tolerance_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("SWITCHFOLD_TOLERANCE", text)
+    with pytest.raises(ConfigurationError, match=f"SWITCHFOLD_TOLERANCE is '{text}'.*such as 0.05"):
+        tolerance_setting()
+
+
+def test_fill_of_process_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SWITCHFOLD_FILL", raising=False)
+    assert fill_setting() is FillPolicy.MEAN
+    monkeypatch.setenv("SWITCHFOLD_FILL", "zero")
+    assert fill_setting() is FillPolicy.ZERO
+    for value in ("previous", "none"):
+        monkeypatch.setenv("SWITCHFOLD_FILL", value)
+        with pytest.raises(ConfigurationError, match=f"is '{value}'; choose mean or zero"):
+            fill_setting()

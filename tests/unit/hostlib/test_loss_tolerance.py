@@ -140,6 +140,18 @@ def test_floor_of_a_worker_holds_where_its_link_alone_loses() -> None:
         assert 0.8 <= share < 0.95
 
 
+def test_every_chunk_has_somebody_whatever_is_tolerated() -> None:
+    """Optimisers need that: nobody's gradient is no zero."""
+    simulation = Simulation(4, tolerance=LossTolerance(loss=0.99, worker_floor=0))
+    simulation.sum(400)
+    lose_contributions(simulation, 0.3)
+    counts: set[int] = set()
+    for _ in range(3):
+        simulation.sum(200)
+        counts |= {int(each).bit_count() for each in simulation.bitmaps}
+    assert min(counts) == 1, "as little as there can be"
+
+
 def test_no_tolerance_is_a_sum_of_all() -> None:
     simulation = Simulation(3, loss=0.1, tolerance=LossTolerance(loss=0))
     simulation.sum(300)

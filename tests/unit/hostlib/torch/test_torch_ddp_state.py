@@ -17,6 +17,7 @@ torch, _ = load_torch()
 
 from switchfold.hostlib.errors import ConfigurationError  # noqa: E402
 from switchfold.hostlib.future import AllreduceFuture  # noqa: E402
+from switchfold.hostlib.straggler import WAIT_FOR_ALL  # noqa: E402
 from switchfold.hostlib.torch.ddp import hooks as ddp_hooks  # noqa: E402
 from switchfold.hostlib.torch.process_group import switch_queue  # noqa: E402
 
@@ -24,7 +25,7 @@ from switchfold.hostlib.torch.process_group import switch_queue  # noqa: E402
 class LentSession:
     """A session of three workers whose allreduces do not end."""
 
-    view = SimpleNamespace(num_workers=3)
+    view = SimpleNamespace(num_workers=3, worker_id=0, straggler=WAIT_FOR_ALL)
 
     def allreduce(self, *_: Any, **_named: Any) -> AllreduceFuture:
         self.future = AllreduceFuture(1)

@@ -20,6 +20,7 @@ torch, _ = load_torch()
 
 from switchfold.hostlib.errors import SessionClosedError  # noqa: E402
 from switchfold.hostlib.future import AllreduceFuture  # noqa: E402
+from switchfold.hostlib.straggler import WAIT_FOR_ALL  # noqa: E402
 from switchfold.hostlib.torch.errors import GroupDestroyedError  # noqa: E402
 from switchfold.hostlib.torch.process_group.switch_queue import QueuedTransfer, SwitchQueue  # noqa: E402
 from switchfold.hostlib.torch.process_group.work import SwitchfoldWork  # noqa: E402
@@ -32,7 +33,7 @@ class FakeSession:
     """Takes tensors; tests say when they are done."""
 
     def __init__(self) -> None:
-        self.view = SimpleNamespace(num_workers=2)
+        self.view = SimpleNamespace(num_workers=2, straggler=WAIT_FOR_ALL)
         self.futures: list[AllreduceFuture] = []
         self.arrays: list[Any] = []
         self.entered, self.may_return = threading.Event(), threading.Event()

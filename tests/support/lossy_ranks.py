@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
+"""What each rank does for the test of gradients that lack lost packets.
+
+Every rank knows what all ranks give, so it compares what it was handed with numpy's sum of what the
+deliveries say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import NDArray
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from switchfold.hostlib.loss_fill import FillPolicy
+from switchfold.hostlib.loss_tolerance import Delivery, LossTolerance
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.torch.ddp.hooks import SwitchfoldState, allreduce_hook
+
+TIMEOUT = timedelta(seconds=90)
+TOLERANCE = LossTolerance(loss=0.1)
+LOSSY, WHOLE = 32 * 200 - 5, 32 * 50
+"""Elements of the parameter that tolerates loss, and of the one that does not."""
+STEPS = int(os.environ.get("SWITCHFOLD_STEPS", "4"))
+BUCKET_MB = 0.001
+"""From the second pass on, every parameter has a bucket of its own."""
+Values = NDArray[np.float64]
+
+
+class Weighted(nn.Module):
+    """Its gradients are its input: whole numbers, which a block sum has to the bit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lossy = nn.Parameter(torch.zeros(LOSSY))
+        self.whole = nn.Parameter(torch.zeros(WHOLE))
+
+    def forward(self, given: torch.Tensor) -> torch.Tensor:
+        return (self.lossy * given[:LOSSY]).sum() + (self.whole * given[:WHOLE]).sum()
+
+
+def run(rank: int, folder: str) -> dict[str, Any]:
+    """Train with each fill by the hook, then over the backend; return figures for the test."""
+    said: dict[str, Any] = {}
+    _init("gloo", rank, folder)
+    with SwitchfoldState(tolerance=TOLERANCE) as joined:
+        for fill in FillPolicy:
+            said[f"hook {fill}"] = _train_by_hook(joined.session, fill)
+    dist.destroy_process_group()
+    os.environ["SWITCHFOLD_TOLERANCE"] = str(TOLERANCE.loss)
+    for fill in (FillPolicy.MEAN, FillPolicy.ZERO):
+        os.environ["SWITCHFOLD_FILL"] = fill
+        _init("switchfold", rank, folder, fill)
+        said[f"backend {fill}"] = _train_over_backend(fill)
+        dist.destroy_process_group()
+    return said
+
+
+def _init(backend: str, rank: int, folder: str, name: str = "") -> None:
+    store = Path(folder) / f"store-{backend}-{name}"
+    dist.init_process_group(
+        backend, init_method=f"file://{store}", rank=rank, world_size=4, timeout=TIMEOUT
+    )
+
+
+def _train_by_hook(session: Session, fill: FillPolicy) -> dict[str, Any]:
+    model = Weighted()
+    tolerance = {model.lossy: TOLERANCE}
+    with SwitchfoldState(session=session, tolerance=tolerance, fill=fill) as state:
+        ddp = DistributedDataParallel(model, bucket_cap_mb=BUCKET_MB)
+        ddp.register_comm_hook(state, allreduce_hook)
+        return _train(ddp, fill, lambda: list(state.deliveries.values()), is_by_parameter=True)
+
+
+def _train_over_backend(fill: FillPolicy) -> dict[str, Any]:
+    group: Any = dist.group.WORLD
+    ddp = DistributedDataParallel(Weighted(), bucket_cap_mb=BUCKET_MB)
+    figures = _train(ddp, fill, lambda: list(group.deliveries), is_by_parameter=False)
+    # In a job that tolerates loss, too, what is no gradient has all contributions.
+    counts = torch.ones(LOSSY, dtype=torch.int32)
+    dist.all_reduce(counts)
+    return {**figures, "counts": sorted(set(counts.tolist()))}
+
+
+def _train(
+    ddp: DistributedDataParallel,
+    fill: FillPolicy,
+    deliveries: Callable[[], list[Delivery]],
+    *,
+    is_by_parameter: bool,
+) -> dict[str, Any]:
+    """Make steps; return errors against numpy, what was missing, and a hash of what ranks hold."""
+    model: Any = ddp.module
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    lossy, whole = (_Expected(fill, dist.get_world_size(), size) for size in (LOSSY, WHOLE))
+    errors: list[float] = []
+    told: list[Delivery] = []
+    hashed = hashlib.sha256()
+    for step, given in enumerate(_given(dist.get_world_size())):
+        optimizer.zero_grad()
+        ddp(torch.from_numpy(given[dist.get_rank()]).float()).backward()
+        by_size = {each.num_elements: each for each in deliveries()}
+        if step == 0:
+            # DDP's first pass has one bucket of both; what is kept for it is dropped behind it.
+            if is_by_parameter:
+                assert by_size[LOSSY + WHOLE].coverage == 1, "as the strictest of its parameters"
+            continue
+        if is_by_parameter:
+            assert by_size[WHOLE].coverage == 1
+        errors += [
+            _error(model.lossy, lossy.mean(given, by_size[LOSSY])),
+            _error(model.whole, whole.mean(given[:, :WHOLE], by_size[WHOLE])),
+        ]
+        told += [by_size[LOSSY], by_size[WHOLE]]
+        optimizer.step()
+        for tensor in (*_grads(model), *model.parameters()):
+            hashed.update(tensor.detach().numpy().tobytes())
+    hashed.update(str([sorted(each.missing.items()) for each in told]).encode())
+    return {
+        "error": max(errors),
+        "coverage": [each.coverage for each in told],
+        "floor": min(min(each.delivered.values()) for each in told),
+        "hash": hashed.hexdigest(),
+    }
+
+
+def _error(parameter: torch.Tensor, mean: Values) -> float:
+    assert parameter.grad is not None
+    return float(np.abs(parameter.grad.numpy() - mean).max())
+
+
+def _grads(model: Any) -> Iterator[torch.Tensor]:
+    return (parameter.grad for parameter in model.parameters())
+
+
+def _given(num_ranks: int) -> Iterator[Values]:
+    """Return what all ranks give, a row for each, step by step."""
+    for step in range(STEPS):
+        yield np.random.default_rng(step).integers(-99, 100, (num_ranks, LOSSY)).astype(np.float64)
+
+
+class _Expected:
+    """The mean by its definition, an element at a time in numpy."""
+
+    def __init__(self, fill: FillPolicy, num_ranks: int, size: int) -> None:
+        self._fill = fill
+        self._num_ranks = num_ranks
+        self._previous: Values | None = None
+        self._kept: Values = np.zeros((num_ranks, size))
+
+    def mean(self, given: Values, delivery: Delivery) -> Values:
+        """Return the mean of one step."""
+        is_in = np.ones(given.shape, bool)
+        for rank, ranges in delivery.missing.items():
+            for start, end in ranges:
+                is_in[rank, start:end] = False
+        count = is_in.sum(axis=0)
+        if self._fill is FillPolicy.FEEDBACK:
+            given = given + self._kept
+            self._kept = np.where(is_in, 0, given)
+        total: Values = np.where(is_in, given, 0).sum(axis=0)
+        mean: Values = total / count
+        if self._fill in (FillPolicy.ZERO, FillPolicy.FEEDBACK):
+            mean = total / self._num_ranks
+        if self._fill is FillPolicy.PREVIOUS:
+            if self._previous is not None:
+                rest = self._num_ranks - count
+                mean = (total + rest * self._previous) / self._num_ranks
+            self._previous = mean
+        return mean
