@@ -9,17 +9,15 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
-import numpy as np
 import pytest
 
-from lossy_sums import delivery_of
+from lossy_sums import LossySession, delivery_of
 from torch_ranks import load_torch, require_torch
 
 require_torch()
 torch, _ = load_torch()
 
 from switchfold.hostlib.errors import ConfigurationError  # noqa: E402
-from switchfold.hostlib.future import AllreduceFuture  # noqa: E402
 from switchfold.hostlib.loss_fill import FillPolicy, TensorFill  # noqa: E402
 from switchfold.hostlib.loss_tolerance import NO_LOSS, LossTolerance  # noqa: E402
 from switchfold.hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy  # noqa: E402
@@ -34,32 +32,6 @@ from switchfold.hostlib.torch.staging.staging import SumStaging  # noqa: E402
 NUM_RANKS = 4
 ALL, LACKS_0, LACKS_3 = 0b1111, 0b1110, 0b0111
 TWENTIETH, TENTH = LossTolerance(loss=0.05), LossTolerance(loss=0.1)
-
-
-class LossySession:
-    """Of four workers that all give the same; tests say what is in each chunk of four values."""
-
-    def __init__(self, straggler: StragglerPolicy) -> None:
-        self.view = SimpleNamespace(num_workers=NUM_RANKS, worker_id=0, straggler=straggler)
-        self.bitmaps: list[int] = []
-        """Of the next sums; empty: all are in them."""
-        self.members = range(NUM_RANKS)
-        self.tolerances: list[LossTolerance | None] = []
-        self.given: list[list[float]] = []
-
-    def allreduce(self, array: Any, op: str = "sum", **named: Any) -> AllreduceFuture:
-        future = AllreduceFuture(len(self.given) + 1)
-        self.tolerances.append(named["tolerance"])
-        self.given.append(array.tolist())
-        num_chunks = -(-len(array) // 4)
-        bitmaps = (self.bitmaps or [ALL] * num_chunks)[:num_chunks]
-        delivery = delivery_of(bitmaps, len(array), num_workers=len(self.members))
-        counts = np.array([b.bit_count() for b in bitmaps]).repeat(4)[: len(array)]
-        result = array.copy() if op == "mean" else (array * counts).astype(array.dtype)
-        is_exact = named["precision"] == "exact" and array.dtype.kind == "f"
-        told = None if is_exact else delivery
-        future.set_result(result, int(counts.min()), tuple(self.members), told)
-        return future
 
 
 @pytest.fixture
