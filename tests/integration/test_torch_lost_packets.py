@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""DistributedDataParallel over a softswitch that loses packets, with gradients that tolerate it.
+"""Training over a softswitch that loses packets, with gradients that tolerate it.
 
-By the hook, whose tolerances are by parameter, and over the backend, which has one for all buckets.
+By DDP's hook, over the backend, which has one tolerance for all buckets, and by hybrid training.
 All cases run in one start of four ranks (tests/support/lossy_ranks.py).
 """
 
@@ -20,7 +20,8 @@ require_torch()
 
 NUM_RANKS = 4
 TOLERANCE = LossTolerance(loss=0.1)
-CASES = [*(f"hook {fill}" for fill in FillPolicy), "backend mean", "backend zero"]
+BACKEND_CASES = ["backend mean", "backend zero"]
+CASES = [*(f"hook {fill}" for fill in FillPolicy), *BACKEND_CASES, "hybrid previous"]
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,6 @@ def test_contributions_are_missing_within_the_bounds(
     assert said[case]["floor"] >= TOLERANCE.least_of_worker
 
 
-@pytest.mark.parametrize("case", ["backend mean", "backend zero"])
+@pytest.mark.parametrize("case", BACKEND_CASES)
 def test_counts_lack_nothing(outcomes: list[dict[str, Any]], case: str) -> None:
     assert [each[case]["counts"] for each in outcomes] == [[NUM_RANKS]] * NUM_RANKS
