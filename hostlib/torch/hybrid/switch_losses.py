@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import final
+from typing import cast, final
 
 from ...errors import ConfigurationError
 from ...loss_fill import FillPolicy, TensorFill
@@ -41,9 +41,9 @@ class SwitchLosses:
                 "a tolerance, but no session whose job has one: set SWITCHFOLD_TOLERANCE on all"
                 " ranks, or pass a session that was joined with StragglerPolicy(tolerance=...)"
             )
+        if choice is not None:
+            _check(choice, layers)
         self._choice = self._of_job if choice is None else choice
-        if isinstance(choice, Mapping):
-            _check_names(choice, layers)
         self._sums: dict[str, BoundedSum] = {}
         self.deliveries: dict[str, Delivery] = {}
         """By layer."""
@@ -82,10 +82,17 @@ class SwitchLosses:
         return strictest(choice.get(name, of_layer) for name in parameters)
 
 
-def _check_names(choice: Mapping[str, object], layers: Sequence[TrainedLayer]) -> None:
+def _check(choice: object, layers: Sequence[TrainedLayer]) -> None:
+    if isinstance(choice, LossTolerance):
+        return
+    if not isinstance(choice, Mapping):
+        raise ConfigurationError(
+            f"tolerance is {choice!r}; give a LossTolerance, or a mapping from names of layers or"
+            " parameters to one"
+        )
     known = {layer.name for layer in layers}
     names = {parameter.name for layer in layers for parameter in layer.parameters}
-    for name, tolerance in choice.items():
+    for name, tolerance in cast("Mapping[object, object]", choice).items():
         if name not in known | names:
             raise ConfigurationError(
                 f"a tolerance is given for {name!r}, but the model has no such layer or parameter;"

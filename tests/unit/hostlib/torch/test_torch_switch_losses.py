@@ -68,6 +68,7 @@ def test_one_tolerance_is_that_of_all_and_by_default_it_is_the_jobs(
     ("policy", "choice", "text"),
     [
         (WAIT_FOR_ALL, TENTH, "no session whose job has one"),
+        (TOLERANT, 0.1, r"tolerance is 0\.1; give a LossTolerance, or a mapping"),
         (TOLERANT, {"5": TENTH}, "given for '5', but the model has no such layer"),
         (TOLERANT, {"2": 0.1}, r"the tolerance of '2' is 0\.1; give a LossTolerance"),
     ],
