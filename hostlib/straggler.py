@@ -52,5 +52,10 @@ class StragglerPolicy:
         """Whether a result may hold the values of some workers only."""
         return (self.quorum, self.deadline_s, self.tolerance) != (None, None, None)
 
+    @property
+    def leaves_out_late(self) -> bool:
+        """Whether a result may lack workers because they are late."""
+        return (self.quorum, self.deadline_s) != (None, None)
+
 
 WAIT_FOR_ALL = StragglerPolicy()

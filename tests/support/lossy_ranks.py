@@ -28,6 +28,7 @@ from switchfold.hostlib.loss_fill import FillPolicy
 from switchfold.hostlib.loss_tolerance import Delivery, LossTolerance
 from switchfold.hostlib.session import Session
 from switchfold.hostlib.torch.ddp.hooks import SwitchfoldState, allreduce_hook
+from switchfold.hostlib.torch.hybrid.hybrid_parallel import HybridParallel
 
 TIMEOUT = timedelta(seconds=90)
 TOLERANCE = LossTolerance(loss=0.1)
@@ -39,45 +40,54 @@ BUCKET_MB = 0.001
 Values = NDArray[np.float64]
 
 
-class Weighted(nn.Module):
-    """Its gradients are its input: whole numbers, which a block sum has to the bit."""
+class Row(nn.Module):
+    """Its gradient is its input: whole numbers, which a block sum has to the bit."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.values = nn.Parameter(torch.zeros(size))
+
+    def forward(self, given: torch.Tensor) -> torch.Tensor:
+        return (self.values * given[: len(self.values)]).sum()
+
+
+class Rows(nn.Module):
+    """A layer whose gradients tolerate loss, and one whose gradients do not."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.lossy = nn.Parameter(torch.zeros(LOSSY))
-        self.whole = nn.Parameter(torch.zeros(WHOLE))
+        self.lossy, self.whole = Row(LOSSY), Row(WHOLE)
 
     def forward(self, given: torch.Tensor) -> torch.Tensor:
-        return (self.lossy * given[:LOSSY]).sum() + (self.whole * given[:WHOLE]).sum()
+        return self.lossy(given) + self.whole(given)
 
 
 def run(rank: int, folder: str) -> dict[str, Any]:
-    """Train with each fill by the hook, then over the backend; return figures for the test."""
+    """Train by the hook, over the backend and by hybrid training; return figures for the test."""
     said: dict[str, Any] = {}
     _init("gloo", rank, folder)
     with SwitchfoldState(tolerance=TOLERANCE) as joined:
         for fill in FillPolicy:
             said[f"hook {fill}"] = _train_by_hook(joined.session, fill)
     dist.destroy_process_group()
-    os.environ["SWITCHFOLD_TOLERANCE"] = str(TOLERANCE.loss)
-    for fill in (FillPolicy.MEAN, FillPolicy.ZERO):
-        os.environ["SWITCHFOLD_FILL"] = fill
-        _init("switchfold", rank, folder, fill)
-        said[f"backend {fill}"] = _train_over_backend(fill)
-        dist.destroy_process_group()
+    os.environ.update(SWITCHFOLD_TOLERANCE=str(TOLERANCE.loss), SWITCHFOLD_FILL="zero")
+    _init("switchfold", rank, folder)
+    said["backend zero"] = _train_over_backend(FillPolicy.ZERO)
+    said["hybrid previous"] = _train_hybrid(FillPolicy.PREVIOUS)
+    dist.destroy_process_group()
     return said
 
 
-def _init(backend: str, rank: int, folder: str, name: str = "") -> None:
-    store = Path(folder) / f"store-{backend}-{name}"
+def _init(backend: str, rank: int, folder: str) -> None:
+    store = Path(folder) / f"store-{backend}"
     dist.init_process_group(
         backend, init_method=f"file://{store}", rank=rank, world_size=4, timeout=TIMEOUT
     )
 
 
 def _train_by_hook(session: Session, fill: FillPolicy) -> dict[str, Any]:
-    model = Weighted()
-    tolerance = {model.lossy: TOLERANCE}
+    model = Rows()
+    tolerance = {model.lossy.values: TOLERANCE}
     with SwitchfoldState(session=session, tolerance=tolerance, fill=fill) as state:
         ddp = DistributedDataParallel(model, bucket_cap_mb=BUCKET_MB)
         ddp.register_comm_hook(state, allreduce_hook)
@@ -86,7 +96,7 @@ def _train_by_hook(session: Session, fill: FillPolicy) -> dict[str, Any]:
 
 def _train_over_backend(fill: FillPolicy) -> dict[str, Any]:
     group: Any = dist.group.WORLD
-    ddp = DistributedDataParallel(Weighted(), bucket_cap_mb=BUCKET_MB)
+    ddp = DistributedDataParallel(Rows(), bucket_cap_mb=BUCKET_MB)
     figures = _train(ddp, fill, lambda: list(group.deliveries), is_by_parameter=False)
     # In a job that tolerates loss, too, what is no gradient has all contributions.
     counts = torch.ones(LOSSY, dtype=torch.int32)
@@ -94,15 +104,20 @@ def _train_over_backend(fill: FillPolicy) -> dict[str, Any]:
     return {**figures, "counts": sorted(set(counts.tolist()))}
 
 
+def _train_hybrid(fill: FillPolicy) -> dict[str, Any]:
+    with HybridParallel(Rows(), scheme="ina", tolerance={"lossy": TOLERANCE}, fill=fill) as model:
+        return _train(model, fill, lambda: list(model.deliveries.values()), is_by_parameter=True)
+
+
 def _train(
-    ddp: DistributedDataParallel,
+    wrapped: DistributedDataParallel | HybridParallel,
     fill: FillPolicy,
     deliveries: Callable[[], list[Delivery]],
     *,
     is_by_parameter: bool,
 ) -> dict[str, Any]:
     """Make steps; return errors against numpy, what was missing, and a hash of what ranks hold."""
-    model: Any = ddp.module
+    model: Any = wrapped.module
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     lossy, whole = (_Expected(fill, dist.get_world_size(), size) for size in (LOSSY, WHOLE))
     errors: list[float] = []
@@ -110,9 +125,9 @@ def _train(
     hashed = hashlib.sha256()
     for step, given in enumerate(_given(dist.get_world_size())):
         optimizer.zero_grad()
-        ddp(torch.from_numpy(given[dist.get_rank()]).float()).backward()
+        wrapped(torch.from_numpy(given[dist.get_rank()]).float()).backward()
         by_size = {each.num_elements: each for each in deliveries()}
-        if step == 0:
+        if step == 0 and isinstance(wrapped, DistributedDataParallel):
             # DDP's first pass has one bucket of both; what is kept for it is dropped behind it.
             if is_by_parameter:
                 assert by_size[LOSSY + WHOLE].coverage == 1, "as the strictest of its parameters"
@@ -120,8 +135,8 @@ def _train(
         if is_by_parameter:
             assert by_size[WHOLE].coverage == 1
         errors += [
-            _error(model.lossy, lossy.mean(given, by_size[LOSSY])),
-            _error(model.whole, whole.mean(given[:, :WHOLE], by_size[WHOLE])),
+            _error(model.lossy.values, lossy.mean(given, by_size[LOSSY])),
+            _error(model.whole.values, whole.mean(given[:, :WHOLE], by_size[WHOLE])),
         ]
         told += [by_size[LOSSY], by_size[WHOLE]]
         optimizer.step()

@@ -16,9 +16,12 @@ from torch import nn
 from ...config import credentials_from_environment, secret_from_environment
 from ...credentials import Role, credentials_in, require_choice
 from ...errors import ConfigurationError, SchemeError
+from ...loss_fill import FillPolicy
+from ...loss_tolerance import Delivery
 from ...schemes import Cluster, InformationBook, Scheme
 from ...session import Session
 from ...straggler import StragglerPolicy
+from ..bounded_loss import fill_policy
 from ..process_group.environment import peer_address
 from ..process_group.process_group import SwitchfoldProcessGroup
 from ..syncers.syncer import SyncerTrace
@@ -26,6 +29,7 @@ from .group_talk import GroupTalk
 from .plan import SchemeChoice
 from .run import HybridOptions, HybridRun
 from .scheme_transports import Servers
+from .switch_losses import LayerTolerance
 
 
 @final
@@ -54,6 +58,10 @@ class HybridParallel(nn.Module):
     faster than TCP. In these layers no rank may have more rows in an iteration than `batch`, or
     than rank 0 had in the first forward pass.
     `straggler`: policy for late ranks, by default that of the session's job.
+    `tolerance`: what gradients that the switch sums may lack because packets were lost, for all
+    layers or as a mapping by layer or parameter name; a layer takes the strictest of its parameters
+    and lacks nothing if it is not named. The session's job must have a tolerance, which is the
+    default. `fill`: what takes the place of what is missing (`FillPolicy`).
     `timeout_s`: limit for the exchange of a layer, counted from its turn.
     `first_iteration`: number of the first iteration, for a run that resumes with the same servers;
     see `iteration`.
@@ -81,6 +89,8 @@ class HybridParallel(nn.Module):
         session: Session | None = None,
         cluster: Cluster | None = None,
         straggler: StragglerPolicy | None = None,
+        tolerance: LayerTolerance | None = None,
+        fill: FillPolicy | str = FillPolicy.MEAN,
         timeout_s: float = 60.0,
         first_iteration: int = 0,
         address: str = "",
@@ -110,6 +120,8 @@ class HybridParallel(nn.Module):
             multicast=multicast,
             cluster=cluster,
             straggler=straggler,
+            tolerance=tolerance,
+            fill=fill_policy(fill),
             timeout_s=timeout_s,
             first_iteration=first_iteration,
             address=address or peer_address(dist.get_rank()),
@@ -185,6 +197,15 @@ class HybridParallel(nn.Module):
     def num_contributors(self) -> dict[str, int]:
         """Least number of ranks in any part of the last mean gradient, by layer."""
         return {syncer.name: syncer.num_contributors for syncer in self._run.layer_syncers}
+
+    @property
+    def deliveries(self) -> dict[str, Delivery]:
+        """What the gradients of the last iteration lack, by layer that the switch sums.
+
+        All ranks read the same. The elements are the layer's parameters that the switch sums, in
+        their order.
+        """
+        return self._run.deliveries
 
     @property
     def counters(self) -> dict[str, dict[str, Any]]:

@@ -18,6 +18,8 @@ from torch.utils.hooks import RemovableHandle
 
 from ...credentials import Credentials
 from ...errors import ConfigurationError, HostlibError, SchemeError, SessionClosedError
+from ...loss_fill import FillPolicy
+from ...loss_tolerance import Delivery
 from ...schemes import Cluster, Scheme
 from ...session import Session
 from ...straggler import WAIT_FOR_ALL, StragglerPolicy
@@ -34,6 +36,7 @@ from .gradient_watch import GradientWatch
 from .group_talk import GroupTalk
 from .plan import HybridPlan, Planner, SchemeChoice, Usage, cluster_facts
 from .scheme_transports import SchemeTransports, Servers, TransportOptions
+from .switch_losses import LayerTolerance, SwitchLosses
 from .trained_layers import KnownParameters, TrainedLayer, trained_layers
 from .used_parameters import UsedParameters
 
@@ -54,6 +57,8 @@ class HybridOptions:
     multicast: bool
     cluster: Cluster | None
     straggler: StragglerPolicy | None
+    tolerance: LayerTolerance | None
+    fill: FillPolicy
     timeout_s: float
     first_iteration: int
     address: str
@@ -118,8 +123,9 @@ class HybridRun:
             self._layers,
             options.scheme,
             job="hybrid",
-            is_partial=self._straggler.allow_partial,
+            is_partial=self._straggler.leaves_out_late,
         )
+        self._losses = SwitchLosses(self._layers, options.tolerance, options.fill, session)
         self._check_agreement()
         self._share_state(module)
         self._recording = group_recording(talk.rank, "hybrid")
@@ -180,6 +186,7 @@ class HybridRun:
         self._transports.close()
         self._epoch += 1
         self.plan, self.schedule, self.layer_syncers = None, None, []
+        self._losses.forget()
         self._transports = self._open_transports()
         self._called.clear()
         for factors in self._watch.factors.values():
@@ -202,6 +209,7 @@ class HybridRun:
                 credentials=options.credentials,
                 timeout_s=options.timeout_s,
                 straggler=self._straggler,
+                losses=self._losses,
             ),
         )
 
@@ -299,7 +307,7 @@ class HybridRun:
         self.layer_syncers = list(syncers)
         # A late rank may have gradients, so all parameters count as used without its flags. A lost
         # rank has none.
-        fewest = self._talk.num_ranks if self._straggler.allow_partial else 0
+        fewest = self._talk.num_ranks if self._straggler.leaves_out_late else 0
         flags = FlagPart(self._used, self._transports.flags(), fewest)
         syncers.append(Syncer(turn, flags.key, [flags], place=self._place, trace=self.trace))
         self._has_ordered = syncers[-1].next_turn.first_ticket > 0
@@ -338,6 +346,9 @@ class HybridRun:
                 groups = [parameters]
             for group in groups:
                 tensors = [parameter.tensor for parameter in group]
+                if scheme is Scheme.INA:
+                    names = [parameter.name for parameter in group]
+                    self._losses.add(group[0].name, layer.name, names)
                 parts.append(DensePart(group[0].name, tensors, channel, self._used))
         return parts
 
@@ -424,6 +435,11 @@ class HybridRun:
             self._talk.num_ranks - len(missing),
             self._talk.num_ranks,
         )
+
+    @property
+    def deliveries(self) -> dict[str, Delivery]:
+        """What the gradients of the last iteration lack, by layer that the switch sums."""
+        return dict(self._losses.deliveries)
 
     @property
     def counters(self) -> dict[str, dict[str, Any]]:

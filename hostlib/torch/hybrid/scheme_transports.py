@@ -38,6 +38,7 @@ from ..syncers.scheme_channels import (
     SwitchChannel,
 )
 from .group_talk import GroupTalk
+from .switch_losses import SwitchLosses
 
 Servers = int | Sequence[str] | None
 """Number of ranks that host a shard (None: all), or "host:port" of each external shard."""
@@ -59,6 +60,7 @@ class TransportOptions:
     """Certificate of this worker; None: no TLS, as the user has chosen."""
     timeout_s: float
     straggler: StragglerPolicy
+    losses: SwitchLosses
 
 
 @final
@@ -109,7 +111,7 @@ class SchemeTransports:
     def _server_options(self) -> ServerOptions:
         policy, timeout_s = self._options.straggler, self._options.timeout_s
         drop = None
-        if policy.allow_partial:
+        if policy.leaves_out_late:
             deadline_s = policy.deadline_s or DROP_S
             drop = StragglerDrop(
                 deadline_s=min(deadline_s, 0.8 * timeout_s), quorum=policy.quorum or 1
@@ -134,7 +136,9 @@ class SchemeTransports:
         if Scheme.INA in used:
             if self._session is None:
                 raise ConfigurationError("the book has layers for the switch, but no session")
-            self._channels[Scheme.INA] = SwitchChannel(self._session, self._options.timeout_s)
+            self._channels[Scheme.INA] = SwitchChannel(
+                self._session, self._options.timeout_s, self._options.losses
+            )
         is_multicast = {entry.is_copied for entry in book.entries if entry.scheme is Scheme.SFB}
         if False in is_multicast:
             exchange = self._open_exchange(list(book.workers), server=self._listener)

@@ -21,6 +21,8 @@ from ...future import AllreduceFuture
 from ...parameter_server import ParameterClient, PullFuture
 from ...schemes import Scheme
 from ...session import Session
+from ..bounded_loss import BoundedSum
+from ..hybrid.switch_losses import SwitchLosses
 
 USED_KEY = "(used parameters)"
 """Key of the flags of the parameters that a rank has used."""
@@ -102,37 +104,46 @@ class SwitchChannel:
     is_ordered = True
     takes_float64 = True
 
-    def __init__(self, session: Session, timeout_s: float) -> None:
+    def __init__(self, session: Session, timeout_s: float, losses: SwitchLosses) -> None:
         self._session = session
         self._timeout_s = timeout_s
+        self._losses = losses
 
     def send(self, key: str, values: Values, iteration: int) -> Reception:
         """Submit an allreduce; returns at once."""
+        bounded = self._losses.bounded(key)
         # Not-a-number is passed on, as by other backends: loss scalers look for it.
-        return _SwitchReception(
-            self._session.allreduce(
-                values,
-                "mean",
-                precision="block",
-                timeout_s=self._timeout_s,
-                nonfinite="propagate",
-            )
+        future = self._session.allreduce(
+            bounded.contribution(values),
+            "mean",
+            precision="block",
+            timeout_s=self._timeout_s,
+            nonfinite="propagate",
+            tolerance=bounded.tolerance,
         )
+        return _SwitchReception(future, bounded)
 
     def poll(self, flags: Values, iteration: int) -> Reception:
         """Submit the flags as integers, which need no exponents."""
-        return _SwitchReception(self._session.allreduce(flags, timeout_s=self._timeout_s))
+        tolerance = self._losses.of_others
+        future = self._session.allreduce(flags, timeout_s=self._timeout_s, tolerance=tolerance)
+        return _SwitchReception(future)
 
 
 class _SwitchReception:
-    def __init__(self, future: AllreduceFuture) -> None:
+    def __init__(self, future: AllreduceFuture, bounded: BoundedSum | None = None) -> None:
         self._future = future
+        self._bounded = bounded
 
     def wait(self, timeout_s: float) -> None:
         self._future.result(timeout_s)
 
     def mean(self) -> Mean:
-        return Mean(self._future.result(0), self._future.num_contributors)
+        """Return the mean, with its gaps filled; called once."""
+        values, delivery = self._future.result(0), self._future.delivery
+        if self._bounded is not None:
+            self._bounded.complete(values, delivery, "mean")
+        return Mean(values, self._future.num_contributors)
 
 
 class ServerChannel:

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from lossy_session import NUM_RANKS, TENTH, LossySession, be_rank_0, run_bucket, state_of
-from lossy_sums import delivery_of
+from lossy_session import be_rank_0, run_bucket, state_of
+from lossy_sums import NUM_WORKERS, LossySession, delivery_of
 from torch_ranks import load_torch, require_torch
 
 require_torch()
@@ -28,7 +28,7 @@ from switchfold.hostlib.torch.process_group.work import SwitchfoldWork  # noqa: 
 from switchfold.hostlib.torch.staging.staging import SumStaging  # noqa: E402
 
 ALL, LACKS_0, LACKS_3 = 0b1111, 0b1110, 0b0111
-TWENTIETH = LossTolerance(loss=0.05)
+TWENTIETH, TENTH = LossTolerance(loss=0.05), LossTolerance(loss=0.1)
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_sums_that_are_not_bounded_lack_nothing() -> None:
 
 def test_a_rank_that_is_gone_is_an_error_whatever_is_tolerated() -> None:
     session = tolerant_session()
-    session.members = range(NUM_RANKS - 1)
+    session.members = range(NUM_WORKERS - 1)
     session.bitmaps = [LACKS_3]
     switch_queue = SwitchQueue(cast("Any", session), "test")
     noted: list[Any] = []

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lossy_session import NUM_RANKS, TENTH, LossySession, be_rank_0, run_bucket, state_of
+from lossy_session import be_rank_0, run_bucket, state_of
+from lossy_sums import NUM_WORKERS, LossySession
 from switchfold.hostlib.errors import ConfigurationError
+from switchfold.hostlib.loss_tolerance import LossTolerance
 from switchfold.hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from switchfold.hostlib.summation.hadamard import RandomizedHadamard
 from torch_ranks import load_torch, require_torch
@@ -24,6 +26,7 @@ LENGTH = 2048
 PASSES = 3
 ALL, LACKS_0 = 0b1111, 0b1110
 LACKING = [ALL] * (LENGTH // 8) + [LACKS_0] * (LENGTH // 8)  # chunks of four values
+TENTH = LossTolerance(loss=0.1)
 SPREAD = RandomizedHadamard(3)
 
 
@@ -63,7 +66,7 @@ def test_what_lacks_nothing_comes_back_as_it_was() -> None:
 def test_zeros_for_the_missing_are_put_before_the_transform_back() -> None:
     session = LossySession(StragglerPolicy(tolerance=TENTH))
     session.bitmaps = LACKING
-    share = np.repeat([1.0, (NUM_RANKS - 1) / NUM_RANKS], LENGTH // 2).astype(np.float32)
+    share = np.repeat([1.0, (NUM_WORKERS - 1) / NUM_WORKERS], LENGTH // 2).astype(np.float32)
     for number, (found, sent) in enumerate(
         zip(passes(session, fill="zero"), gradients(), strict=True)
     ):
