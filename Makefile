@@ -111,7 +111,7 @@ RANKS := 3
 test-torch-suite: $(VENV)/.torch-installed ## RANKS=3: PyTorch's own distributed tests here and over Gloo; none may fall below the floor
 	cd tests && PYTHONPATH=support ../$(BIN)/python -m torch_suite --ranks $(RANKS)
 
-model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela models (needs spin)
+model-check: $(VENV)/.dev-installed ## Check the Promela models of slots, hot rows and loss tolerance (needs spin)
 	$(BIN)/python tests/model/model_check.py
 
 SANITIZERS := -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all

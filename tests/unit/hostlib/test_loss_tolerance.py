@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from slot_simulation import Simulation
 from switchfold.hostlib import ConfigurationError
 from switchfold.hostlib.loss_tolerance import CompletionReason, Delivery, LossTolerance
+from switchfold.hostlib.slots.wire import HEADER_BYTES, HEADER_DTYPE
 from switchfold.hostlib.straggler import StragglerPolicy
 
 TENTH = LossTolerance(loss=0.1)
@@ -145,6 +146,30 @@ def test_no_tolerance_is_a_sum_of_all() -> None:
     simulation.sum(300)
     assert coverage(simulation.bitmaps, 3) == 1
     assert [w.values.counters.flushed for w in simulation.workers] == [0] * 3
+
+
+def test_one_worker_has_all_results_of_a_tensor() -> None:
+    """Two workers that each missed a result that the other one has would wait for each other.
+
+    Each worker in turn gets no result of one chunk for a second. With three slots for values, it
+    cannot contribute to the third chunk behind that one, which the other worker closes. Worker 1
+    is two rounds ahead then. Worker 0 must not be afterwards.
+    """
+    simulation = Simulation(2, slot_count=4, tolerance=LossTolerance(loss=0.2))
+    simulation.sum(21)
+    began_s: dict[int, float] = {}
+
+    def losses(worker: int, to: int | None, row: NDArray[Any]) -> bool:
+        chunk = int(row[:HEADER_BYTES].view(HEADER_DTYPE)["chunk_index"][0])
+        if to is None or (worker, chunk) not in ((0, 0), (1, 9)):
+            return False
+        return simulation.now_s < began_s.setdefault(worker, simulation.now_s) + 1
+
+    simulation.losses = losses
+    simulation.sum(18)
+    assert sorted(began_s) == [0, 1]
+    assert [worker.has_missed for worker in simulation.workers] == [True, False]
+    assert simulation.bitmaps[9:].tolist() == [3] * 9
 
 
 def test_bounds_hold_in_random_schedules() -> None:
