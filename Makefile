@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-torch lock licences audit demo test test-unit test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
-	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib fuzz fuzz-datagrams kill-points compare drills soak clean
+	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib fuzz fuzz-datagrams loss-schedules kill-points compare drills soak clean
 
 help:
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
@@ -152,6 +152,9 @@ fuzz: $(VENV)/.dev-installed ## FRAMES=10000000 mutated frames through every pro
 SCHEDULES := 20000
 fuzz-datagrams: $(VENV)/.dev-installed ## SCHEDULES=20000 random jobs of the host library with damaged datagrams, likewise
 	cd tests && PYTHONPATH=support ../$(BIN)/python -m fuzz --schedules $(SCHEDULES)
+
+loss-schedules: $(VENV)/.dev-installed ## SCHEDULES=20000 random jobs that tolerate loss, in simulated time: a ledger checks each packet
+	cd tests && PYTHONPATH=support ../$(BIN)/python -m loss_schedules --schedules $(SCHEDULES)
 
 KILLS := 1000
 kill-points: $(VENV)/.dev-installed ## Kill a controller at its every commit and P4Runtime write, and KILLS=1000 times at random; check what it leaves
