@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-torch lock licences audit demo test test-unit test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
-	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib fuzz fuzz-datagrams kill-points transport compare drills soak clean
+	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak clean
 
 help:
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
@@ -111,7 +111,7 @@ RANKS := 3
 test-torch-suite: $(VENV)/.torch-installed ## RANKS=3: PyTorch's own distributed tests here and over Gloo; none may fall below the floor
 	cd tests && PYTHONPATH=support ../$(BIN)/python -m torch_suite --ranks $(RANKS)
 
-model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela models (needs spin)
+model-check: $(VENV)/.dev-installed ## Check the Promela models of slots, hot rows and loss tolerance (needs spin)
 	$(BIN)/python tests/model/model_check.py
 
 SANITIZERS := -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -153,10 +153,13 @@ SCHEDULES := 20000
 fuzz-datagrams: $(VENV)/.dev-installed ## SCHEDULES=20000 random jobs of the host library with damaged datagrams, likewise
 	cd tests && PYTHONPATH=support ../$(BIN)/python -m fuzz --schedules $(SCHEDULES)
 
-KILLS := 1000
+loss-schedules: $(VENV)/.dev-installed ## SCHEDULES=20000 random jobs that tolerate loss, in simulated time: a ledger checks each packet
+	cd tests && PYTHONPATH=support ../$(BIN)/python -m loss_schedules --schedules $(SCHEDULES)
+
 transport: $(VENV)/.dev-installed ## Run the tests of the checklist in docs/transport.md, and write their outcomes there (needs root)
 	$(BIN)/python docs/build_transport.py
 
+KILLS := 1000
 kill-points: $(VENV)/.dev-installed ## Kill a controller at its every commit and P4Runtime write, and KILLS=1000 times at random; check what it leaves
 	cd tests && PYTHONPATH=support ../$(BIN)/python -m kill_points --kills $(KILLS)
 

@@ -1,20 +1,26 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that tolerate loss, over softswitches that lose packets: results say what is in them."""
+"""Jobs that tolerate loss, over links that lose packets: results say what is in them."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks.drills.link_faults import lose_frames
 from live_testbed import LiveTestbed
-from switchfold.bmv2_topos import Topology
+from switchfold.bmv2_topos import Testbed, Topology, state
+from switchfold.bmv2_topos.processes.daemons import Target
 from switchfold.bmv2_topos.topology.fabrics import leaf_spine
 from switchfold.bmv2_topos.topology.topology import single_switch
 from switchfold.hostlib import ConfigurationError, JobEndedError, JoinError
@@ -29,6 +35,50 @@ WAIT_S = 60.0
 TOLERANCE = LossTolerance(loss=0.1)
 POLICY = StragglerPolicy(tolerance=TOLERANCE)
 SIZE = 32 * 400 - 5
+needs_root = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+]
+needs_bmv2 = [
+    pytest.mark.bmv2,
+    pytest.mark.skipif(
+        shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on the PATH"
+    ),
+]
+WORKER = """
+import hashlib
+import json
+import numpy as np
+from switchfold.hostlib import LossTolerance, SessionOptions, StragglerPolicy
+from switchfold.hostlib.config import join_from_environment
+
+SIZE = 32 * 200 - 5
+policy = StragglerPolicy(tolerance=LossTolerance(loss=0.1))
+lines = []
+with join_from_environment(SessionOptions(timeout_s=200.0, straggler=policy)) as session:
+    view = session.view
+    for number in range(4):
+        arrays = [
+            np.random.default_rng((number, worker)).integers(-99, 100, SIZE).astype(np.float32)
+            for worker in range(view.num_workers)
+        ]
+        future = session.allreduce(arrays[view.worker_id], precision="block")
+        total, delivery = future.result(200), future.delivery
+        for worker, ranges in delivery.missing.items():
+            for start, end in ranges:
+                arrays[worker][start:end] = 0
+        np.testing.assert_array_equal(total, np.sum(arrays, axis=0))
+        lines.append(
+            {
+                "digest": hashlib.sha256(total.tobytes()).hexdigest(),
+                "missing": dict(delivery.missing),
+                "coverage": delivery.coverage,
+                "least": min(delivery.delivered.values()),
+            }
+        )
+    session.barrier("end")
+    print(json.dumps({"sums": lines, "statistics": session.statistics}))
+"""
 
 
 def impaired(topology: Topology, switch: str) -> list[str]:
@@ -156,3 +206,33 @@ def test_tolerance_needs_a_job_that_has_one(testbed: LiveTestbed) -> None:
         pytest.raises(ConfigurationError, match="this job waits for all contributions"),
     ):
         worker.allreduce(np.ones(9, np.int32), tolerance=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param("softswitch", marks=needs_root),
+        pytest.param("bmv2", marks=[*needs_root, *needs_bmv2]),
+    ],
+)
+def test_link_that_loses_a_fifth_is_tolerated_within_the_bounds(
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what one host sends; another one does not get some of the results."""
+    monkeypatch.setattr(state, "records_directory", lambda: tmp_path)
+    name = f"loss-{os.getpid()}"
+    with Testbed(single_switch(NUM_WORKERS), name=name, target=target, variant="narrow") as testbed:
+        lose_frames(testbed, "h1", "s1", 0.2)
+        lose_frames(testbed, "s1", "h2", 0.05)
+        results = testbed.run_workers([sys.executable, "-c", WORKER], timeout_s=250)
+    for result in results:
+        assert result.exit_status == 0, f"worker {result.worker_id}:\n{result.output}"
+    told = [json.loads(result.output.splitlines()[-1]) for result in results]
+    for number, each in enumerate(told[0]["sums"]):
+        assert {str(worker["sums"][number]) for worker in told} == {str(each)}, "all have the same"
+        assert each["coverage"] >= 1 - TOLERANCE.loss
+        assert each["least"] >= TOLERANCE.least_of_worker
+    counts = [worker["statistics"] for worker in told]
+    assert sum(each["value_packets_flushed"] for each in counts) > 0
+    assert sum(each["exponent_packets_flushed"] for each in counts) == 0
+    assert min(each["coverage"] for each in told[0]["sums"]) < 1

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Check the Promela models of slots and hot rows in their variants: `make model-check`."""
+"""Check the Promela models of slots, hot rows and tolerated loss: `make model-check`."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from hot_row_variants import HOT_VARIANTS
+from loss_variants import LOSS_VARIANTS
 from model_variant import Variant
 
 TREE = "tree_protocol.pml"
@@ -266,4 +267,5 @@ VARIANTS = [
         FLUSHES=0,
     ),
     *HOT_VARIANTS,
+    *LOSS_VARIANTS,
 ]

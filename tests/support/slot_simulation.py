@@ -5,6 +5,7 @@
 Each worker has a link to the switch and one from it, with rate, delay and seeded loss. A worker
 that is awake reads all packets that have arrived, sends what it may, and sleeps until a packet
 arrives or a timer runs out. The streams are the product's; nothing else of a worker takes part.
+With a ledger, the switch is the slot protocol's reference, and the ledger sees all packets.
 """
 
 from __future__ import annotations
@@ -19,13 +20,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
+from loss_ledger import LossLedger
+from reference_job import ReferenceJob, worker_children
+from slot_reference import Destination, ReferenceSwitch
 from stepped_reducer import SteppedReducer
 from switchfold.hostlib.loss_tolerance import LossTolerance
 from switchfold.hostlib.native.library import ToleranceStruct
 from switchfold.hostlib.options import SessionOptions
-from switchfold.hostlib.slots.wire import Outcome, view_datagrams
+from switchfold.hostlib.slots.wire import Operation, Outcome, view_datagrams
 from switchfold.hostlib.straggler import StragglerPolicy
-from switchfold.hostlib.summation.chunks import IntegerSource, Summand
+from switchfold.hostlib.summation.chunks import (
+    ExponentSource,
+    FloatSource,
+    IntegerSource,
+    Summand,
+    TensorChunks,
+)
 
 
 class Simulation:
@@ -44,9 +54,17 @@ class Simulation:
         pause_s: float = 0.0005,
         options: SessionOptions | None = None,
         tolerance: LossTolerance | None = None,
+        duplication: float = 0.0,
+        reordering: float = 0.0,
+        ledger: LossLedger | None = None,
     ) -> None:
-        """`pause_s`: time between two reads of a worker; a full queue drops."""
+        """`pause_s`: time between two reads of a worker; a full queue drops.
+
+        A packet that is reordered comes up to 20 delays later.
+        """
         self.tolerance = tolerance
+        self.duplication, self.reordering = duplication, reordering
+        self.ledger = ledger
         self.now_s = 0.0
         self.random = random.Random(seed)
         self.loss = loss
@@ -63,11 +81,16 @@ class Simulation:
         """By tensor and chunk: whose contributions the switch has added up."""
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
-        self.switch = _SimulatedSwitch(self, num_workers, slot_count)
+        kind = _SimulatedSwitch if ledger is None else _ReferenceSwitch
+        self.switch = kind(self, num_workers, slot_count)
         self.workers = [_Worker(self, i, options) for i in range(num_workers)]
 
     def _is_lost(self, worker_id: int, to: int | None, row: NDArray[Any]) -> bool:
         return self.random.random() < self.loss
+
+    def is_by_chance(self, share: float) -> bool:
+        """Draw a lot; none without a chance, so that seeds keep their meaning."""
+        return share > 0 and self.random.random() < share
 
     def at(self, when_s: float, action: Callable[[], None]) -> None:
         """Do something later; what is due at the same time happens in the order of the calls."""
@@ -85,19 +108,37 @@ class Simulation:
     def sum(self, num_chunks: int) -> float:
         """Let all workers sum a tensor, check it, and return the simulated seconds it took."""
         began_s = self.now_s
+        if self.ledger is not None:
+            values = self.switch.values_per_packet
+            flat = np.arange(num_chunks * values).reshape(num_chunks, values)
+            given = np.array([flat * (worker + 1) for worker in range(len(self.workers))])
+            self.ledger.begin(self.workers[0].num_submitted + 1, given)
         for worker in self.workers:
             worker.submit(num_chunks)
         self.run(lambda: all(worker.is_done for worker in self.workers))
+        self._check()
+        return self.now_s - began_s
+
+    def sum_floats(self, num_chunks: int) -> None:
+        """Let all workers sum a float32 tensor in blocks, which they agree on exponents for."""
+        for worker in self.workers:
+            worker.submit_floats(num_chunks)
+        self.run(lambda: all(worker.is_done for worker in self.workers))
+        self._check()
+
+    def _check(self) -> None:
+        """Check the last tensor where it came from the switch."""
         whole = [worker for worker in self.workers if not worker.has_missed]
         assert whole, "some worker has each tensor from the switch"
         for worker in whole:
             worker.check(len(self.workers))
-        number = self.workers[0].num_submitted
+        number, num_chunks = self.workers[0].num_submitted, len(whole[0].bitmaps)
         added = [sum(1 << w for w in self.added[number, chunk]) for chunk in range(num_chunks)]
         for worker in whole:
             np.testing.assert_array_equal(worker.bitmaps, added, "the switch knows better")
+            if self.ledger is not None:
+                worker.compare(self.ledger)
         self.bitmaps = whole[0].bitmaps
-        return self.now_s - began_s
 
 
 class _Link:
@@ -114,8 +155,13 @@ class _Link:
             of.dropped += 1
             return
         self._free_s = start_s + of.packet_s
-        if not is_lost:
-            of.at(self._free_s + of.delay_s, arrive)
+        if is_lost:
+            return
+        for _ in range(2 if of.is_by_chance(of.duplication) else 1):
+            late_s = of.delay_s
+            if of.is_by_chance(of.reordering):
+                late_s *= 1 + of.random.random() * 19
+            of.at(self._free_s + late_s, arrive)
 
 
 class _SimulatedSwitch(FakeSwitch):
@@ -134,7 +180,41 @@ class _SimulatedSwitch(FakeSwitch):
         def arrive() -> None:
             of.workers[to].take(row)
 
+        if of.ledger is not None:
+            of.ledger.note_answered(self.packet(row))
         self._links[to].send(arrive, is_lost=of.losses(to, to, row))
+
+    def packet(self, row: NDArray[np.uint8]) -> NDArray[np.void]:
+        """Return a datagram's fields."""
+        return view_datagrams(row[None, :], self.values_per_packet)[0]
+
+
+class _ReferenceSwitch(_SimulatedSwitch):
+    """The reference of the slot protocol behind the same links."""
+
+    def __init__(self, simulation: Simulation, num_workers: int, slot_count: int) -> None:
+        super().__init__(simulation, num_workers, slot_count)
+        self._reference = ReferenceSwitch(self.values_per_packet)
+        (tree_id,) = self.trees
+        self._reference.jobs[tree_id] = ReferenceJob(
+            job_id=tree_id,
+            generation=self.generation,
+            slot_base=0,
+            slot_count=slot_count,
+            children=worker_children({i: (i, i) for i in range(num_workers)}),
+            num_workers=num_workers,
+            quorum=num_workers,
+            allow_partial=True,
+        )
+
+    def process(self, worker_id: int, packet: NDArray[np.void]) -> Outcome:
+        outcome, reply = self._reference.receive(worker_id, worker_id, packet.reshape(()))
+        if reply is not None:
+            row = np.frombuffer(reply.datagram.tobytes(), np.uint8)
+            is_for_all = reply.to is Destination.CHILDREN
+            for to in range(self.num_workers) if is_for_all else (worker_id,):
+                self._impaired(to, to, row)
+        return outcome
 
 
 class _Worker:
@@ -151,8 +231,11 @@ class _Worker:
         self.path = SteppedReducer(switch.view(worker_id), transport, options or SessionOptions())
         self.values = self.path.values
         self._inbox: list[NDArray[np.uint8]] = []
+        self._sent: list[NDArray[np.uint8]] = []  # since the ledger last saw it
         self.num_submitted = 0
-        self._source: IntegerSource | None = None
+        self._source: IntegerSource | FloatSource | None = None
+        self._exponents: ExponentSource | None = None
+        self._floats = np.zeros(0, np.float32)
         self._awake_s = -1.0
         self._wakes_s = np.inf
 
@@ -161,18 +244,46 @@ class _Worker:
         self.num_submitted += 1
         values = self._simulation.switch.values_per_packet
         flat = np.arange(num_chunks * values, dtype=np.int32) * (self._worker_id + 1)
-        self._source = IntegerSource(Summand(tensor_id=self.num_submitted, flat=flat), values)
+        self._enqueue(IntegerSource(Summand(tensor_id=self.num_submitted, flat=flat), values))
+        self._wake_at(self._simulation.now_s)
+
+    def submit_floats(self, num_chunks: int) -> None:
+        """Begin likewise with a tensor of whole numbers as float32: first with its exponents."""
+        self.num_submitted += 1
+        values = self._simulation.switch.values_per_packet
+        self._source = None
+        self._floats = (np.arange(num_chunks * values) % 1000).astype(np.float32)
+        self._floats *= self._worker_id + 1
+        chunks = TensorChunks(self._floats, values)
+        self._exponents = ExponentSource(self.num_submitted, chunks, values)
+        self.path.exponents.enqueue(self._exponents)
+        self._wake_at(self._simulation.now_s)
+
+    def _quantize(self) -> None:
+        """Begin with the values of floats once the exponents are agreed."""
+        exponents, switch = self._exponents, self._simulation.switch
+        if exponents is None or not self.path.exponents.is_finished(exponents):
+            return
+        self._exponents = None
+        summand = Summand(tensor_id=self.num_submitted, flat=self._floats)
+        agreed, values = exponents.agreed(), switch.values_per_packet
+        self._enqueue(FloatSource(summand, agreed, values, num_workers=switch.num_workers))
+
+    def _enqueue(self, source: IntegerSource | FloatSource) -> None:
+        """Let a sum lack what is tolerated, and send it."""
+        self._source = source
         if (tolerance := self._simulation.tolerance) is not None:
             num_workers = self._simulation.switch.num_workers
-            if tolerance.lost(num_workers, num_chunks):
-                left, limit = tolerance.budget(num_workers, num_chunks, self._worker_id)
-                self._source.tolerance = ToleranceStruct(left=left, limit=limit)
-            self._source.bitmaps = np.zeros(num_chunks, np.uint32)
-        self.values.enqueue(self._source)
-        self._wake_at(self._simulation.now_s)
+            if tolerance.lost(num_workers, source.num_chunks):
+                left, limit = tolerance.budget(num_workers, source.num_chunks, self._worker_id)
+                source.tolerance = ToleranceStruct(left=left, limit=limit)
+            source.bitmaps = np.zeros(source.num_chunks, np.uint32)
+        self.values.enqueue(source)
 
     @property
     def is_done(self) -> bool:
+        if self._exponents is not None:
+            return False
         return self._source is None or self.values.is_finished(self._source)
 
     @property
@@ -196,19 +307,32 @@ class _Worker:
         np.testing.assert_array_equal(is_in.sum(axis=1), self._source.contributors)
         total = is_in @ np.arange(1, num_workers + 1)
         values = self._simulation.switch.values_per_packet
-        expected = np.arange(self._source.num_elements) * np.repeat(total, values)
+        given = np.arange(self._source.num_elements)
+        if isinstance(self._source, FloatSource):
+            given %= 1000
+        expected = given * np.repeat(total, values)
         np.testing.assert_array_equal(self._source.output.reshape(-1), expected)
+
+    def compare(self, ledger: LossLedger) -> None:
+        """Have the ledger check what this worker has."""
+        assert self._source is not None
+        rows = self._source.output.reshape(self._source.num_chunks, -1)
+        ledger.check(self._worker_id, rows, self.bitmaps)
 
     def send(self, datagrams: NDArray[np.uint8]) -> int:
         of = self._simulation
         for row in datagrams.copy():
+            self._sent.append(row)
 
             def arrive(row: NDArray[np.uint8] = row) -> None:
                 packet = view_datagrams(row[None, :], of.switch.values_per_packet)
+                if of.ledger is not None:
+                    of.ledger.note_arrived(self._worker_id, packet[0])
                 outcome = of.switch.process(self._worker_id, packet)
                 of.switch.outcomes[outcome] += 1
-                if outcome in (Outcome.ABSORBED, Outcome.COMPLETED):
-                    header = packet["header"][0]
+                header = packet["header"][0]
+                is_value = header["operation"] == Operation.AGGREGATE_ADD
+                if is_value and outcome in (Outcome.ABSORBED, Outcome.COMPLETED):
                     of.added[int(header["tensor_id"]), int(header["chunk_index"])].add(
                         self._worker_id
                     )
@@ -217,8 +341,17 @@ class _Worker:
         return len(datagrams)
 
     def take(self, row: NDArray[np.uint8]) -> None:
+        if self._simulation.ledger is not None:
+            self._simulation.ledger.note_got(self._worker_id, self._simulation.switch.packet(row))
         self._inbox.append(row)
         self._wake_at(max(self._simulation.now_s, self._awake_s + self._simulation.pause_s))
+
+    def _show_sent(self) -> None:
+        """Show the ledger what was sent; an error in the library's callback would be lost."""
+        ledger, rows = self._simulation.ledger, self._sent
+        self._sent = []
+        for row in rows if ledger is not None else ():
+            ledger.note_sent(self._worker_id, self._simulation.switch.packet(row))
 
     def _wake_at(self, when_s: float) -> None:
         if when_s < self._wakes_s:
@@ -234,6 +367,8 @@ class _Worker:
             self._inbox.clear()
             self.path.take(rows, when_s)
         self.path.keep_time(when_s)
+        self._quantize()
         self.path.send(when_s)
+        self._show_sent()
         if self.path.next_s < np.inf:
             self._wake_at(max(self.path.next_s, when_s + 1e-6))

@@ -22,13 +22,17 @@ class SteppedReducer:
 
     def __init__(self, view: JobView, transport: Any, options: SessionOptions) -> None:
         self.reducer = SwitchReducer(view, transport, options, Counter())
-        self.values = self.reducer.values
+        self.exponents, self.values = self.reducer.exponents, self.reducer.values
         self._handle = self.reducer._reducer  # pyright: ignore[reportPrivateUsage]
 
     def send(self, now_s: float) -> None:
-        """Send what window and slots allow."""
-        assert library.reducer_send(self._handle, now_s) >= 0
-        self._note_progress()
+        """Send what window and slots allow, and what is to be prepared for that."""
+        is_hungry = True
+        while is_hungry:
+            assert library.reducer_send(self._handle, now_s) >= 0
+            streams = (library.reducer_stream(self._handle, number) for number in range(2))
+            is_hungry = any(library.stream_is_hungry(stream) for stream in streams)
+            self._note_progress()
 
     def take(self, rows: NDArray[np.uint8], now_s: float) -> None:
         """Take the datagrams in some rows."""

@@ -162,6 +162,7 @@ void stream_abandon(stream_t *stream, source_t *source) {
 void stream_miss(stream_t *stream, slot_t *slot, double now_s) {
   source_t *source = slot->source;
   source->has_missed = true;
+  stream->lenient_from = end_of(source) + stream->slot_count;
   // Who is in it is not known: it may lack all that was paid for, and any worker.
   if (source->tolerance) tolerance_settle(source->tolerance, slot->paid, stream->closers[slot->tree].members);
   release(stream, slot);
@@ -328,7 +329,8 @@ static remedy_t remedy_of(stream_t *stream, slot_t *slot, double now_s) {
   slot->hold_s = INFINITY;
   uint32_t turn = tolerance_turn(closers, slot->chunk);
   bool is_turn = turn == 0 || (turn == 1 && slot->signs > 1);
-  if (is_turn && slot->paid + 1 < num_members(closers) && tolerance_pay(tolerance, slot->paid)) {
+  bool may_close = slot->source->start + slot->chunk >= stream->lenient_from;
+  if (is_turn && may_close && slot->paid + 1 < num_members(closers) && tolerance_pay(tolerance, slot->paid)) {
     slot->paid++;
     slot->signs++;
     hold(stream, slot, now_s);

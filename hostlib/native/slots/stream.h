@@ -73,6 +73,9 @@ typedef struct {
   recovery_t recovery;
   straggler_t straggler;
   double held_s; // no slot is held until an earlier time
+  // Place of the first chunk that this worker may close without all contributions. If it has missed a result, it must not
+  // let others miss results of the same tensor: they could have them from no worker. See docs/protocol.md.
+  uint64_t lenient_from;
   stream_counters_t counters;
 
   source_t *oldest, *newest; // those that are not finished, in order
