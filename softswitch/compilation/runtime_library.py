@@ -21,9 +21,10 @@ from ctypes import (
     c_void_p,
 )
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from ..errors import CompileError
+from ..switch.impairments import MAX_INTERVALS, Impairments
 from ..switch.pipeline import (
     GroupMember,
     MeterRatesT,
@@ -57,6 +58,12 @@ CAPTURE_FAILED: Final = -2000
 """Of runtime/switch/switch.h: minus the errno of opening the capture file."""
 
 
+class LossIntervalT(ctypes.Structure):
+    """`loss_interval_t` of runtime/ports/impairments.h."""
+
+    _fields_ = [("packets", c_uint64), ("ns", c_uint64), ("loss", c_double)]
+
+
 class ImpairmentsT(ctypes.Structure):
     """`impairments_t` of runtime/ports/impairments.h."""
 
@@ -71,7 +78,39 @@ class ImpairmentsT(ctypes.Structure):
         ("rate_bits_per_s", c_double),
         ("queue_packets", c_uint64),
         ("seed", c_uint64),
+        ("burst_start", c_double),
+        ("burst_end", c_double),
+        ("burst_loss", c_double),
+        ("interval_count", c_uint32),
+        ("script_repeats", c_uint32),
+        ("intervals", LossIntervalT * MAX_INTERVALS),
     ]
+
+    @classmethod
+    def of(cls, impairments: Impairments) -> Self:
+        """Return the settings as the runtime takes them."""
+        script = [
+            LossIntervalT(each.packets, round(each.seconds * 1e9), each.loss)
+            for each in impairments.script
+        ]
+        return cls(
+            loss=impairments.loss,
+            duplication=impairments.duplication,
+            corruption=impairments.corruption,
+            reordering=impairments.reordering,
+            reordering_delay_ns=round(impairments.reordering_delay_s * 1e9),
+            reordering_packets=impairments.reordering_packets,
+            delay_ns=round(impairments.delay_s * 1e9),
+            rate_bits_per_s=impairments.rate_bits_per_s,
+            queue_packets=impairments.queue_packets,
+            seed=impairments.seed,
+            burst_start=impairments.burst_start,
+            burst_end=impairments.burst_end,
+            burst_loss=impairments.burst_loss,
+            interval_count=len(script),
+            script_repeats=impairments.script_repeats,
+            intervals=(LossIntervalT * MAX_INTERVALS)(*script),
+        )
 
 
 class ReplicaT(ctypes.Structure):
