@@ -185,8 +185,17 @@ _ARGUMENTS: Final[dict[str, Sequence[object]]] = {
     "switch_register_read": [_S, _U, _U, c_void_p, _U],
     "switch_register_write": [_S, _U, _U, c_char_p, _U],
     "switch_value_set_write": [_S, _U, c_char_p, _U, _U],
+    "relay_set": [_S, POINTER(ImpairmentsT), c_uint64],
+    "relay_run": [_S],
+    "relay_stop": [_S],
+    "relay_counters": [_S, _OUT64],
+    "relay_destroy": [_S],
+    "relay_program": [_U, _U],
 }
-_WITHOUT_RESULT: Final = ("switch_close", "switch_destroy", "switch_lock", "switch_unlock")
+_WITHOUT_RESULT: Final = (
+    *("switch_close", "switch_destroy", "switch_lock", "switch_unlock"),
+    *("relay_set", "relay_stop", "relay_counters", "relay_destroy"),
+)
 
 
 def _compile_runtime(library: Path, compiler: tuple[str, ...]) -> None:
@@ -249,6 +258,8 @@ def runtime_library(cache_dir: Path | None = None) -> ctypes.CDLL:
     library = ctypes.CDLL(str(build_runtime(cache_dir)))
     library.switch_create.argtypes = [_U, _U, _U, _U]
     library.switch_create.restype = _S
+    library.relay_create.argtypes = [c_int, c_int]
+    library.relay_create.restype = _S
     library.switch_statistics_count.argtypes = []
     library.switch_statistics_count.restype = _U
     library.switch_statistic_name.argtypes = [_U]
