@@ -294,10 +294,12 @@ class Testbed:
         node: Host | Switch | None = None,
         environment: Mapping[str, str] | None = None,
         ready_timeout_s: float | None = None,
+        outlives_us: bool = False,
     ) -> ManagedProcess:
         """Start a process of this testbed, on a host or switch if one is named.
 
-        With `ready_timeout_s` it is waited for, as by `StartingProcess.await_ready`.
+        With `ready_timeout_s` it is waited for, as by `StartingProcess.await_ready`. With
+        `outlives_us` it goes on when this thread ends, until the testbed is taken down.
         """
         starting = launch_process(
             name,
@@ -305,8 +307,7 @@ class Testbed:
             run_directory=self.run_directory,
             environment={**child_environment(self.run_directory), **(environment or {})},
             namespace=self.namespace_of(node) if node else None,
-            # Another process may have the testbed; ours may then end before it.
-            dies_with_us=not self.detached and self._recorded().owner_pid == os.getpid(),
+            dies_with_us=not (self.detached or outlives_us),
         )
         if ready_timeout_s is not None:
             starting.await_ready(ready_timeout_s)
@@ -448,8 +449,9 @@ class Testbed:
         """What `impair_link` has set, and how to show and clear it."""
         return ImpairedLinks(
             record=self._recorded(),
+            # Any thread may impair a link, and so may a process that does not own the testbed.
             start=lambda name, command: self.start(
-                name, command, ready_timeout_s=IMPAIRMENT_TIMEOUT_S
+                name, command, ready_timeout_s=IMPAIRMENT_TIMEOUT_S, outlives_us=True
             ),
         )
 

@@ -138,6 +138,8 @@ def test_packets_of_one_link_are_lost_delayed_and_reordered(
 
 @on_softswitch
 def test_command_sets_shows_and_clears(testbed: Testbed, workers: list[WorkerProcess]) -> None:
+    # The testbed's owner starts the relays' process, and so reaps it.
+    testbed.impair_link("h2", "s1", "delay_s=0.1", sender="h2")
     set_up = command(testbed, "s1-h2", "loss=0.3", "--from", "h2")
     assert set_up.exit_code == 0, set_up.output
     assert set_up.output.startswith("h2 to s1: loss=0.3\n")
