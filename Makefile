@@ -128,7 +128,7 @@ sanitize-first: $(VENV)/.dev-installed
 	$(SANITIZED_SWITCH) tests/pipeline/test_[a-l]*.py -k 'not traced_build_of_every_program'
 
 sanitize-rest: $(VENV)/.dev-installed
-	$(SANITIZED_SWITCH) tests/unit/softswitch/test_switch_runtime.py tests/unit/softswitch/test_priority_queues.py tests/integration/test_super_frames.py tests/integration/test_veth_offload.py tests/pipeline/test_[m-z]*.py -k 'not traced_build_of_every_program'
+	$(SANITIZED_SWITCH) $(addprefix tests/unit/softswitch/test_, impairments.py priority_queues.py relay.py switch_runtime.py) tests/integration/test_super_frames.py tests/integration/test_veth_offload.py tests/pipeline/test_[m-z]*.py -k 'not traced_build_of_every_program'
 
 # Users compile without these: newer compilers may warn of more.
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Werror

@@ -7,6 +7,7 @@ TestbedError
 ├── NameTakenError          a namespace or interface of this name exists and is not ours
 ├── KernelError             the kernel refused a network operation
 │   └── ShaperMissingError  the kernel has neither tbf nor htb
+├── ImpairmentError         a link cannot be impaired, or what impaired it has ended
 ├── TargetMissingError      the switch program or its compiled P4 is not on this machine
 ├── PortTakenError          a UDP port that was asked for is in use
 ├── TestbedBusyError        the testbed belongs to another live process, or is up already
@@ -43,6 +44,10 @@ class KernelError(TestbedError):
 
 class ShaperMissingError(KernelError):
     """The kernel offers neither tbf nor htb, so that link rates cannot be set."""
+
+
+class ImpairmentError(TestbedError):
+    """A link cannot be impaired as asked, and is as it was; or what impaired it has ended."""
 
 
 class TargetMissingError(TestbedError):

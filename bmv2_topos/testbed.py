@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Final, Self, cast
 
 from ..hostlib.credentials import Credentials, Role
-from ..softswitch.switch.impairments import parse_impairments
+from ..softswitch.switch.impairments import parse_settings
 from . import state
 from .config import child_environment
 from .errors import TestbedBusyError, TestbedError
+from .impairment.impaired_links import ImpairedDirection, ImpairedLinks
 from .network import links, namespaces
 from .network.link_counters import (
     LinkBytes,
@@ -54,6 +55,7 @@ from .topology.topology import Host, Link, Switch, SwitchLink, Topology
 READY_TIMEOUT_S: Final = 120.0
 """For a switch to become ready, its first compilation to native code included."""
 CONTROLLER_TIMEOUT_S: Final = 60.0
+IMPAIRMENT_TIMEOUT_S: Final = 60.0
 _MAX_UNIX_PATH_BYTES: Final = 107
 
 
@@ -107,7 +109,7 @@ class Testbed:
         if impairments:
             if target == "bmv2":
                 raise ValueError("only a softswitch impairs links; choose target softswitch")
-            parse_impairments(f"1:in:{impairments}")
+            parse_settings(impairments)
         if offloads and (mode == "udp" or (target == "bmv2" and not has_bridge)):
             raise ValueError(
                 "bmv2 and mode udp take no frames longer than the MTU; choose a softswitch in mode"
@@ -292,10 +294,12 @@ class Testbed:
         node: Host | Switch | None = None,
         environment: Mapping[str, str] | None = None,
         ready_timeout_s: float | None = None,
+        outlives_us: bool = False,
     ) -> ManagedProcess:
         """Start a process of this testbed, on a host or switch if one is named.
 
-        With `ready_timeout_s` it is waited for, as by `StartingProcess.await_ready`.
+        With `ready_timeout_s` it is waited for, as by `StartingProcess.await_ready`. With
+        `outlives_us` it goes on when this thread ends, until the testbed is taken down.
         """
         starting = launch_process(
             name,
@@ -303,7 +307,7 @@ class Testbed:
             run_directory=self.run_directory,
             environment={**child_environment(self.run_directory), **(environment or {})},
             namespace=self.namespace_of(node) if node else None,
-            dies_with_us=not self.detached,
+            dies_with_us=not (self.detached or outlives_us),
         )
         if ready_timeout_s is not None:
             starting.await_ready(ready_timeout_s)
@@ -423,6 +427,33 @@ class Testbed:
             links.mend_end(interface, rate_bits_per_s, namespace=namespace)
         record.cut_links.remove(link.name)
         record.save()
+
+    def impair_link(
+        self, one: str, other: str, settings: str, *, sender: str | None = None
+    ) -> None:
+        """Impair the link between two nodes while it runs, such as by "loss=0.01,delay_s=0.002".
+
+        In both directions, or only for what `sender` sends. Replaces what was set there before.
+        Raises ValueError for wrong names and settings, ImpairmentError where it is not possible;
+        nothing has changed then. Only in mode veth.
+        """
+        link = self.topology.link_between(one, other)
+        self.impaired_links.impair(link, parse_settings(settings), sender=sender)
+
+    def clear_impairments(self) -> list[ImpairedDirection]:
+        """Take all impairments off that `impair_link` has set; return their last counters."""
+        return self.impaired_links.clear()
+
+    @property
+    def impaired_links(self) -> ImpairedLinks:
+        """What `impair_link` has set, and how to show and clear it."""
+        return ImpairedLinks(
+            record=self._recorded(),
+            # Any thread may impair a link, and so may a process that does not own the testbed.
+            start=lambda name, command: self.start(
+                name, command, ready_timeout_s=IMPAIRMENT_TIMEOUT_S, outlives_us=True
+            ),
+        )
 
     def _cable(self, one: str, other: str) -> Link | SwitchLink:
         link = self.topology.link_between(one, other)

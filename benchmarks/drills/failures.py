@@ -74,16 +74,7 @@ def host_cut(worker_id: int) -> Act:
 def host_loses(worker_id: int, *, up: float, down: float) -> Act:
     """Let the link of a worker's host lose these shares of what it sends, and of what it gets."""
 
-    def act(scene: Scene) -> float:
-        host, switch = scene.host_link(worker_id)
-        begin_s = time.monotonic()
-        if up:
-            scene.rig.lose(host, switch, up)
-        if down:
-            scene.rig.lose(switch, host, down)
-        return begin_s
-
-    return act
+    return lambda scene: scene.rig.lose(*scene.host_link(worker_id), up=up, down=down)
 
 
 def host_flaps(worker_id: int) -> Act:
@@ -102,16 +93,7 @@ def uplink_cut(scene: Scene) -> float:
 def uplink_loses(*, up: float, down: float) -> Act:
     """Let the link between s1 and the first root lose these shares, to the root and from it."""
 
-    def act(scene: Scene) -> float:
-        root = scene.roots[0]
-        begin_s = time.monotonic()
-        if up:
-            scene.rig.lose("s1", root, up)
-        if down:
-            scene.rig.lose(root, "s1", down)
-        return begin_s
-
-    return act
+    return lambda scene: scene.rig.lose("s1", scene.roots[0], up=up, down=down)
 
 
 def uplink_flaps(scene: Scene) -> float:

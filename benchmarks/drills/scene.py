@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import Final, Self, final
 from benchmarks.drills.back_network import add_back_network, back_address
 from benchmarks.drills.clock_shift import ShiftedClock
 from benchmarks.drills.drill import ALL, Drill, DrillFabric
-from benchmarks.drills.link_faults import carry_all, lose_frames
 from benchmarks.drills.small_disk import SmallDisk
 from job_workers import WorkerProcess, Workers
 from switchfold.bmv2_topos import Testbed, leaf_spine, single_switch
@@ -70,7 +70,6 @@ class Rig:
             variant="narrow",
             controller_options=(*database, *controller_options),
         )
-        self._lossy: set[tuple[str, str]] = set()
         self._names = itertools.count()
         self._stack = ExitStack()
 
@@ -113,10 +112,18 @@ class Rig:
                 else:
                     os.environ[name] = value
 
-    def lose(self, sender: str, receiver: str, share: float) -> None:
-        """Let a link lose a share of the frames in one direction."""
-        lose_frames(self.testbed, sender, receiver, share)
-        self._lossy.add((sender, receiver))
+    def lose(self, one: str, other: str, *, up: float, down: float) -> float:
+        """Let a link lose these shares of what `one` sends, and of what it gets.
+
+        Returns since when, by the monotonic clock.
+        """
+        shares = {sender: share for sender, share in ((one, up), (other, down)) if share}
+        for sender in shares:  # so that the relays run when the time begins
+            self.testbed.impair_link(one, other, "loss=0", sender=sender)
+        begin_s = time.monotonic()
+        for sender, share in shares.items():
+            self.testbed.impair_link(one, other, f"loss={share}", sender=sender)
+        return begin_s
 
     def carry(self) -> None:
         """Let all links carry all frames again."""
@@ -125,8 +132,7 @@ class Rig:
             self.testbed.mend_link(link.host, link.switch)
         for cable in topology.switch_links:
             self.testbed.mend_link(cable.a, cable.b)
-        while self._lossy:
-            carry_all(self.testbed, *self._lossy.pop())
+        self.testbed.clear_impairments()
 
     def restore(self) -> None:
         """Put everything back to work that a drill has broken; no job runs afterwards."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchfold testbed up|run|down|status|restart|cut|mend`."""
+"""`switchfold testbed up|run|down|status|restart|cut|mend|impair`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ..status import TestbedStatus
 from ..testbed import Testbed
 from ..topology.topology_options import described_topology, with_topology
 from .command_errors import errors_shown
+from .impair_command import impair
 from .run_command import run
 
 DEFAULT_NAME = "main"
@@ -29,6 +30,7 @@ def testbed() -> None:
 
 
 testbed.add_command(run)
+testbed.add_command(impair)
 
 
 @testbed.command()

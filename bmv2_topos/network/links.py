@@ -101,6 +101,19 @@ def create_switch_link(
     )
 
 
+def create_internal_pair(one: str, other: str, *, namespace: str) -> None:
+    """Make a veth pair within a namespace, for frames that a program takes off a link.
+
+    Errors as in `create_link`.
+    """
+    ends = (
+        _End(namespace=namespace, interface=name, mac=_port_mac(0, side=side))
+        for side, name in ((3, one), (4, other))
+    )
+    _create_pair(*ends, has_offloads=False)
+    wait_for_carrier((one, other), namespace=namespace, timeout_s=CARRIER_TIMEOUT_S)
+
+
 def cut_end(interface: str, *, namespace: str) -> None:
     """Drop every frame that is sent through this interface; the sender sees no error.
 
@@ -109,7 +122,7 @@ def cut_end(interface: str, *, namespace: str) -> None:
     """
 
     def replace(route: Any) -> None:
-        route.tc("replace", "blackhole", _index(route, interface), handle=_CUT_ROOT)
+        route.tc("replace", "blackhole", interface_index(route, interface), handle=_CUT_ROOT)
 
     try:
         call_with_route(namespace, replace)
@@ -121,7 +134,7 @@ def mend_end(interface: str, rate_bits_per_s: int | None, *, namespace: str) -> 
     """Let frames leave again, at this rate; raises KernelError."""
 
     def delete(route: Any) -> None:
-        index = _index(route, interface)
+        index = interface_index(route, interface)
         if any(queue.get("kind") == "blackhole" for queue in route.get_qdiscs(index)):
             route.tc("del", index=index, parent=_TC_ROOT)
 
@@ -151,14 +164,14 @@ def _create_pair(one: _End, other: _End, *, has_offloads: bool) -> None:
         set_up(route, one)
 
     def set_up(route: Any, end: _End) -> None:
-        index = _index(route, end.interface)
+        index = interface_index(route, end.interface)
         if end.address is not None:
             route.addr("add", index=index, address=end.address, prefixlen=SUBNET_PREFIX_LENGTH)
         if not has_offloads:
             turn_offloads_off(end.interface)
         _keep_order(route, end.interface)
         route.link("set", index=index, state="up", arp=end.address is not None)
-        route.link("set", index=_index(route, "lo"), state="up")
+        route.link("set", index=interface_index(route, "lo"), state="up")
 
     try:
         call_with_route(one.namespace, make_pair)
@@ -190,7 +203,7 @@ def set_neighbours(host: Host, topology: Topology, *, namespace: str) -> None:
     others.append(switch)
 
     def enter(route: Any) -> None:
-        index = _index(route, host.interface)
+        index = interface_index(route, host.interface)
         for other in others:
             route.neigh(
                 "add", dst=other.address, lladdr=other.mac, ifindex=index, state=_NUD_PERMANENT
@@ -232,11 +245,11 @@ def add_shaper(shaper: Shaper, interface: str, rate_bits_per_s: int, *, namespac
     burst_bytes = max(_BURST_FRAMES * frame_bytes, rate_bytes_per_s // 1000)
 
     def add_tbf(route: Any) -> None:
-        index = _index(route, interface)
+        index = interface_index(route, interface)
         route.tc("add", "tbf", index, rate=rate_bytes_per_s, burst=burst_bytes, limit=QUEUE_BYTES)
 
     def add_htb(route: Any) -> None:
-        index = _index(route, interface)
+        index = interface_index(route, interface)
         route.tc("add", "htb", index, handle=_HTB_ROOT, default=_HTB_CLASS)
         route.tc(
             "add-class",
@@ -263,9 +276,9 @@ def create_bridge(topology: Topology, switch: Switch, *, switch_namespace: str) 
 
     def make(route: Any) -> None:
         route.link("add", ifname=name, kind="bridge")
-        bridge = _index(route, name)
+        bridge = interface_index(route, name)
         for link in topology.links_of(switch):
-            route.link("set", index=_index(route, link.switch_interface), master=bridge)
+            route.link("set", index=interface_index(route, link.switch_interface), master=bridge)
         route.link("set", index=bridge, state="up")
 
     try:
@@ -294,7 +307,8 @@ def wait_for_carrier(interfaces: Collection[str], *, namespace: str, timeout_s: 
         time.sleep(0.01)
 
 
-def _index(route: Any, interface: str) -> int:
+def interface_index(route: Any, interface: str) -> int:
+    """Return the index of an interface in the namespace of `route`; KernelError without one."""
     indexes: list[int] = list(route.link_lookup(ifname=interface))
     if not indexes:
         raise KernelError(f"interface {interface} is missing from its namespace")
@@ -315,7 +329,7 @@ def _keep_order(route: Any, interface: str) -> None:
     With GRO, a veth has one queue, and the size limit keeps GRO from merging frames. Kernels before
     Linux 5.19 have no such limit: this function changes nothing there.
     """
-    index = _index(route, interface)
+    index = interface_index(route, interface)
     route.link("set", index=index, gro_max_size=GRO_BYTES)
     (found,) = route.get_links(index)
     if found.get("gro_max_size") == GRO_BYTES:

@@ -73,6 +73,11 @@ class Link:
         """The unique name of this link: its host's."""
         return self.host
 
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Names of the host and the switch."""
+        return self.host, self.switch
+
 
 @dataclass(frozen=True, kw_only=True)
 class SwitchLink:
@@ -96,6 +101,11 @@ class SwitchLink:
     def name(self) -> str:
         """The unique name of this link, such as s1-s3."""
         return f"{self.a}-{self.b}"
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Names of both switches."""
+        return self.a, self.b
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,11 +199,22 @@ class Topology:
                 )
         return tuple(sorted(ends, key=lambda end: end.port))
 
+    def link_named(self, name: str) -> Link | SwitchLink:
+        """Return the link of this name: a host's, or both ends' as in h1-s1 or s3-s1."""
+        named: dict[str, Link | SwitchLink] = {}
+        for link in (*self.links, *self.switch_links):
+            one, other = link.ends
+            for each in (link.name, f"{one}-{other}", f"{other}-{one}"):
+                named[each] = link
+        if name not in named:
+            known = ", ".join("-".join(link.ends) for link in (*self.links, *self.switch_links))
+            raise ValueError(f"no link {name!r} in this topology; there are {known}")
+        return named[name]
+
     def link_between(self, one: str, other: str) -> Link | SwitchLink:
         """Return the link between two named nodes; ValueError when there is none."""
         for link in (*self.links, *self.switch_links):
-            ends = (link.host, link.switch) if isinstance(link, Link) else (link.a, link.b)
-            if set(ends) == {one, other}:
+            if set(link.ends) == {one, other}:
                 return link
         raise ValueError(f"no link joins {one} and {other} in this topology")
 

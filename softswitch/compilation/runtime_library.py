@@ -21,9 +21,10 @@ from ctypes import (
     c_void_p,
 )
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from ..errors import CompileError
+from ..switch.impairments import MAX_INTERVALS, Impairments
 from ..switch.pipeline import (
     GroupMember,
     MeterRatesT,
@@ -57,6 +58,12 @@ CAPTURE_FAILED: Final = -2000
 """Of runtime/switch/switch.h: minus the errno of opening the capture file."""
 
 
+class LossIntervalT(ctypes.Structure):
+    """`loss_interval_t` of runtime/ports/impairments.h."""
+
+    _fields_ = [("packets", c_uint64), ("ns", c_uint64), ("loss", c_double)]
+
+
 class ImpairmentsT(ctypes.Structure):
     """`impairments_t` of runtime/ports/impairments.h."""
 
@@ -71,7 +78,39 @@ class ImpairmentsT(ctypes.Structure):
         ("rate_bits_per_s", c_double),
         ("queue_packets", c_uint64),
         ("seed", c_uint64),
+        ("burst_start", c_double),
+        ("burst_end", c_double),
+        ("burst_loss", c_double),
+        ("interval_count", c_uint32),
+        ("script_repeats", c_uint32),
+        ("intervals", LossIntervalT * MAX_INTERVALS),
     ]
+
+    @classmethod
+    def of(cls, impairments: Impairments) -> Self:
+        """Return the settings as the runtime takes them."""
+        script = [
+            LossIntervalT(each.packets, round(each.seconds * 1e9), each.loss)
+            for each in impairments.script
+        ]
+        return cls(
+            loss=impairments.loss,
+            duplication=impairments.duplication,
+            corruption=impairments.corruption,
+            reordering=impairments.reordering,
+            reordering_delay_ns=round(impairments.reordering_delay_s * 1e9),
+            reordering_packets=impairments.reordering_packets,
+            delay_ns=round(impairments.delay_s * 1e9),
+            rate_bits_per_s=impairments.rate_bits_per_s,
+            queue_packets=impairments.queue_packets,
+            seed=impairments.seed,
+            burst_start=impairments.burst_start,
+            burst_end=impairments.burst_end,
+            burst_loss=impairments.burst_loss,
+            interval_count=len(script),
+            script_repeats=impairments.script_repeats,
+            intervals=(LossIntervalT * MAX_INTERVALS)(*script),
+        )
 
 
 class ReplicaT(ctypes.Structure):
@@ -146,8 +185,17 @@ _ARGUMENTS: Final[dict[str, Sequence[object]]] = {
     "switch_register_read": [_S, _U, _U, c_void_p, _U],
     "switch_register_write": [_S, _U, _U, c_char_p, _U],
     "switch_value_set_write": [_S, _U, c_char_p, _U, _U],
+    "relay_set": [_S, POINTER(ImpairmentsT), c_uint64],
+    "relay_run": [_S],
+    "relay_stop": [_S],
+    "relay_counters": [_S, _OUT64],
+    "relay_destroy": [_S],
+    "relay_program": [_U, _U],
 }
-_WITHOUT_RESULT: Final = ("switch_close", "switch_destroy", "switch_lock", "switch_unlock")
+_WITHOUT_RESULT: Final = (
+    *("switch_close", "switch_destroy", "switch_lock", "switch_unlock"),
+    *("relay_set", "relay_stop", "relay_counters", "relay_destroy"),
+)
 
 
 def _compile_runtime(library: Path, compiler: tuple[str, ...]) -> None:
@@ -210,6 +258,8 @@ def runtime_library(cache_dir: Path | None = None) -> ctypes.CDLL:
     library = ctypes.CDLL(str(build_runtime(cache_dir)))
     library.switch_create.argtypes = [_U, _U, _U, _U]
     library.switch_create.restype = _S
+    library.relay_create.argtypes = [c_int, c_int]
+    library.relay_create.restype = _S
     library.switch_statistics_count.argtypes = []
     library.switch_statistics_count.restype = _U
     library.switch_statistic_name.argtypes = [_U]

@@ -133,18 +133,7 @@ class Ports:
         self, number: int, impairments: Impairments, *, direction: PortDirection
     ) -> None:
         """Change a port's impairments; packets that the old settings hold go on at once."""
-        settings = ImpairmentsT(
-            impairments.loss,
-            impairments.duplication,
-            impairments.corruption,
-            impairments.reordering,
-            round(impairments.reordering_delay_s * 1e9),
-            impairments.reordering_packets,
-            round(impairments.delay_s * 1e9),
-            impairments.rate_bits_per_s,
-            impairments.queue_packets,
-            impairments.seed,
-        )
+        settings = ImpairmentsT.of(impairments)
         is_out = int(direction == "out")
         code = self._native.call("switch_set_impairments", number, is_out, byref(settings))
         if code < 0:

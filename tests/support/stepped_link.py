@@ -19,7 +19,7 @@ from switchfold.softswitch.compilation.compiler import (
 from switchfold.softswitch.compilation.runtime_library import ImpairmentsT
 
 NEVER = (1 << 64) - 1
-LOST, DUPLICATED, CORRUPTED, REORDERED, DELAYED, OVERRUN = range(6)
+LOST, DUPLICATED, CORRUPTED, REORDERED, DELAYED, OVERRUN, BURST_LOST, SCRIPT_LOST = range(8)
 """Counters, in the order of impairments.h."""
 _SOURCES = ("ports/impairments.c", "ports/packets.c")
 

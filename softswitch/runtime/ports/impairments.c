@@ -23,8 +23,68 @@ void impairments_set(impairment_stage_t *stage, const impairments_t *settings, u
   stage->settings = *settings;
   stage->random = settings->seed + stream * 0xd1342543de82ef95u;
   stage->line_free_ns = 0;
-  stage->is_active = settings->loss > 0 || settings->duplication > 0 || settings->corruption > 0 ||
-                     settings->reordering > 0 || settings->delay_ns > 0 || settings->rate_bits_per_s > 0;
+  stage->is_in_burst = stage->is_script_begun = false;
+  stage->interval = 0;
+  stage->interval_packets = 0;
+  stage->is_active = settings->loss > 0 || settings->burst_start > 0 || settings->interval_count > 0 ||
+                     settings->duplication > 0 || settings->corruption > 0 || settings->reordering > 0 ||
+                     settings->delay_ns > 0 || settings->rate_bits_per_s > 0;
+}
+
+// Begin the script again at `start_ns`. Repetitions that have passed without a packet are skipped at once.
+static uint64_t repeated_start(const impairments_t *settings, uint64_t start_ns, uint64_t now_ns) {
+  uint64_t cycle_ns = 0;
+  for (uint32_t i = 0; i < settings->interval_count; i++) {
+    if (settings->intervals[i].packets) return start_ns;
+    cycle_ns += settings->intervals[i].ns;
+  }
+  return start_ns + (now_ns - start_ns) / cycle_ns * cycle_ns;
+}
+
+// The interval of the script that this packet falls into; NULL without a script and after its end.
+static const loss_interval_t *next_interval(impairment_stage_t *stage, uint64_t now_ns) {
+  const impairments_t *settings = &stage->settings;
+  if (!stage->is_script_begun) {
+    stage->is_script_begun = true;
+    stage->interval_start_ns = now_ns;
+  }
+  while (stage->interval < settings->interval_count) {
+    const loss_interval_t *interval = &settings->intervals[stage->interval];
+    bool is_over = interval->packets ? stage->interval_packets >= interval->packets
+                                     : now_ns - stage->interval_start_ns >= interval->ns;
+    if (!is_over) {
+      stage->interval_packets++;
+      return interval;
+    }
+    stage->interval_start_ns = interval->packets ? now_ns : stage->interval_start_ns + interval->ns;
+    stage->interval_packets = 0;
+    if (++stage->interval == settings->interval_count && settings->script_repeats) {
+      stage->interval = 0;
+      stage->interval_start_ns = repeated_start(settings, stage->interval_start_ns, now_ns);
+    }
+  }
+  return NULL;
+}
+
+static bool is_lost(impairment_stage_t *stage, uint64_t now_ns) {
+  const impairments_t *settings = &stage->settings;
+  const loss_interval_t *interval = next_interval(stage, now_ns);
+  double loss = settings->loss;
+  uint32_t cause = IMPAIRED_LOST;
+  if (interval) {
+    loss = interval->loss;
+    cause = IMPAIRED_SCRIPT_LOST;
+  } else if (settings->burst_start > 0) {
+    bool has_changed = happens(stage, stage->is_in_burst ? settings->burst_end : settings->burst_start);
+    stage->is_in_burst ^= has_changed;
+    if (stage->is_in_burst) {
+      loss = settings->burst_loss;
+      cause = IMPAIRED_BURST_LOST;
+    }
+  }
+  if (!happens(stage, loss)) return false;
+  stage->counters[cause]++;
+  return true;
 }
 
 static void start_sending(impairment_stage_t *stage, packet_t *packet, uint64_t start_ns) {
@@ -106,8 +166,7 @@ void impairments_push(impairment_stage_t *stage, pool_t *pool, packet_t *packet,
   const impairments_t *settings = &stage->settings;
   stage->sequence++;
   packet->priority = (uint16_t)priority;
-  if (happens(stage, settings->loss)) {
-    stage->counters[IMPAIRED_LOST]++;
+  if (is_lost(stage, now_ns)) {
     pool_give(pool, packet);
   } else {
     packet_t *copy = NULL;

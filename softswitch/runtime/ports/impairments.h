@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Impairments of a link, for one port and one direction. They are deterministic: each stage has one random generator and
-// draws loss, duplication, then per copy corruption, the bit to flip, reordering. A probability of 0 draws nothing.
+// draws whether a burst begins or ends, loss, duplication, then per copy corruption, the bit to flip, reordering. A
+// probability of 0 draws nothing.
 //
 //   packet -> lost? -> copies -> bit flipped? -> held back? -> queue of its priority -> rate -> delay -> on
 //
-// The link sends one packet at a time, at the rate. When it has sent one, it takes the next from the queue of the highest
-// priority in which a packet waits. So priorities overtake where packets wait for the rate, and nowhere else.
+// Losses have three sources, one of which decides about each packet: the script while it lasts, else the burst that the
+// packet falls into (Gilbert 1960, Elliott 1963), else `loss`.
 #ifndef SOFTSWITCH_IMPAIRMENTS_H
 #define SOFTSWITCH_IMPAIRMENTS_H
 
@@ -15,6 +16,15 @@
 #include <stdint.h>
 
 #include "packets.h"
+
+#define LOSS_INTERVALS_MAX 32
+
+// A part of the script: it lasts for a number of packets or, if that is 0, for a time.
+typedef struct {
+  uint64_t packets;
+  uint64_t ns;
+  double loss;
+} loss_interval_t;
 
 typedef struct {
   double loss, duplication, corruption, reordering;
@@ -24,10 +34,14 @@ typedef struct {
   double rate_bits_per_s; // 0: unlimited
   uint64_t queue_packets;
   uint64_t seed;
+  double burst_start, burst_end; // probabilities per packet that a burst begins, and that it ends
+  double burst_loss;             // within a burst, in place of `loss`
+  uint32_t interval_count, script_repeats;
+  loss_interval_t intervals[LOSS_INTERVALS_MAX]; // from the first packet on
 } impairments_t;
 
 enum { IMPAIRED_LOST, IMPAIRED_DUPLICATED, IMPAIRED_CORRUPTED, IMPAIRED_REORDERED, IMPAIRED_DELAYED,
-       IMPAIRED_OVERRUN, IMPAIRMENT_COUNTERS };
+       IMPAIRED_OVERRUN, IMPAIRED_BURST_LOST, IMPAIRED_SCRIPT_LOST, IMPAIRMENT_COUNTERS };
 
 typedef struct {
   packet_list_t waiting; // for the rate; without the packet that the link sends
@@ -37,6 +51,11 @@ typedef struct {
 typedef struct {
   impairments_t settings;
   bool is_active;
+  bool is_in_burst;
+  bool is_script_begun;
+  uint32_t interval;           // of the script
+  uint64_t interval_packets;   // that fell into it
+  uint64_t interval_start_ns;
   uint64_t random;
   uint64_t sequence;      // packets that arrived at the stage
   uint64_t line_free_ns;  // when the rate lets the next packet start

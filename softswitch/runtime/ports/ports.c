@@ -7,7 +7,7 @@
 
 #define IMPAIRMENT_NAMES(direction)                                                                            \
   direction "_lost", direction "_duplicated", direction "_corrupted", direction "_reordered", direction "_delayed", \
-      direction "_overrun"
+      direction "_overrun", direction "_burst_lost", direction "_script_lost"
 
 const char *const port_statistic_names[STATISTICS_COUNT] = {
     "rx_packets", "rx_bytes", "tx_packets", "tx_bytes",
