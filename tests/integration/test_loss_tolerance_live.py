@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.drills.link_faults import lose_frames
 from live_testbed import LiveTestbed
 from switchfold.bmv2_topos import Testbed, Topology, state
 from switchfold.bmv2_topos.processes.daemons import Target
@@ -222,8 +221,8 @@ def test_link_that_loses_a_fifth_is_tolerated_within_the_bounds(
     monkeypatch.setattr(state, "records_directory", lambda: tmp_path)
     name = f"loss-{os.getpid()}"
     with Testbed(single_switch(NUM_WORKERS), name=name, target=target, variant="narrow") as testbed:
-        lose_frames(testbed, "h1", "s1", 0.2)
-        lose_frames(testbed, "s1", "h2", 0.05)
+        testbed.impair_link("h1", "s1", "loss=0.2", sender="h1")
+        testbed.impair_link("s1", "h2", "loss=0.05", sender="s1")
         results = testbed.run_workers([sys.executable, "-c", WORKER], timeout_s=250)
     for result in results:
         assert result.exit_status == 0, f"worker {result.worker_id}:\n{result.output}"
