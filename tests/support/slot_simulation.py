@@ -97,7 +97,7 @@ class Simulation:
         self._count += 1
         heapq.heappush(self._events, (when_s, self._count, action))
 
-    def run(self, until: Callable[[], bool], limit_s: float = 100.0) -> None:
+    def run(self, until: Callable[[], bool], limit_s: float = 1000.0) -> None:
         """Let time pass until something holds; AssertionError after `limit_s` simulated seconds."""
         while not until():
             assert self._events, "no event is pending any more"
