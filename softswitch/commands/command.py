@@ -10,6 +10,8 @@ from typing import Final
 
 import click
 
+from .loading import collect_again
+
 VERBS: Final = {"build": "build", "check": "show", "run": "run", "show": "show", "trace": "trace"}
 """The verbs and their modules."""
 
@@ -34,7 +36,10 @@ class _Verbs(click.Group):
         del ctx
         if cmd_name not in VERBS:
             return None
-        return getattr(importlib.import_module(f".{VERBS[cmd_name]}", __package__), cmd_name)
+        verb = getattr(importlib.import_module(f".{VERBS[cmd_name]}", __package__), cmd_name)
+        if cmd_name != "run":  # which loads more
+            collect_again()
+        return verb
 
 
 @click.group(

@@ -15,6 +15,7 @@ from ..compilation.compiler import CompiledProgram
 from ..compilation.runtime_library import build_runtime
 from ..switch.port_watch import PortWatch
 from ..switch.switch import Switch
+from .loading import collect_again
 from .options import errors_in_words, takes, writable
 from .run_options import RunOptions
 from .stop_signal import stop_signal
@@ -69,6 +70,7 @@ def _bring_up(
     from ...hostlib.credentials import CredentialsError, credentials_in  # noqa: PLC0415
     from ..p4runtime.service.serve import serve  # noqa: PLC0415
 
+    collect_again()
     switch = stack.enter_context(
         Switch(
             compiled,

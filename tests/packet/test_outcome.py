@@ -67,3 +67,13 @@ def test_outcome_counters_account_for_every_frame(target: Target, job: Job) -> N
         change["ordinary_outcomes"].values()
     )
     assert change["ordinary_outcomes"] == {4: 1}
+
+
+def test_softswitch_says_by_grpc_what_the_tests_read_in_its_process(
+    target: Target, job: Job
+) -> None:
+    target.exchange(1, to_switch(job, 0, contribution(job, 0)))
+    by_grpc = getattr(target, "counters_by_grpc", target.counters)
+    assert any(target.counters("outcomes"))
+    for name in ("port_in", "outcomes", "port_out"):
+        assert by_grpc(name) == target.counters(name)

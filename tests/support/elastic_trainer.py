@@ -10,6 +10,7 @@ its death. It dies once, in the midst of a backward pass, as by kill -9.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -17,12 +18,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import torch
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
+gc.disable()  # What is loaded stays: collections need not look at it, now or later.
 
-from ddp_models import SMALL_BUCKET_MB, digest, loss_of, perceptron
-from time_bound import wait_until
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+
+from ddp_models import SMALL_BUCKET_MB, digest, loss_of, perceptron  # noqa: E402
+from time_bound import wait_until  # noqa: E402
+
+gc.freeze()
+gc.enable()
 
 
 def train(

@@ -10,6 +10,7 @@ Every test of torch begins with `require_torch()`, which skips it where torch is
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import importlib.util
 import itertools
@@ -233,6 +234,8 @@ def main(arguments: Sequence[str]) -> None:
     folder = Path(arguments[0])
     plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    # What is loaded stays till the end: no collection looks at it here or in a rank.
+    gc.disable()
     # The ranks inherit what is loaded; nothing of this may start a thread.
     import torch  # noqa: PLC0415
 
@@ -242,6 +245,8 @@ def main(arguments: Sequence[str]) -> None:
     register()
     for module in plan["preload"]:
         importlib.import_module(module)
+    gc.freeze()
+    gc.enable()
     pids: dict[int, int] = {}
     for rank in range(len(plan["environments"])):
         threads = os.listdir("/proc/self/task")

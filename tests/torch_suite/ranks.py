@@ -9,6 +9,7 @@ takes a line of JSON for each test from stdin, and answers with one on stdout.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import multiprocessing
@@ -34,6 +35,8 @@ def main(arguments: Sequence[str]) -> None:
     """Serve: `backend ranks`, and a file with each rank's environment."""
     backend, num_ranks, places_file = arguments[0], int(arguments[1]), Path(arguments[2])
     places = json.loads(places_file.read_text(encoding="utf-8"))
+    # What is loaded stays till the end: no collection looks at it here or in a rank.
+    gc.disable()
     import torch  # noqa: PLC0415
 
     from switchfold.hostlib.torch import register  # noqa: PLC0415
@@ -47,6 +50,8 @@ def main(arguments: Sequence[str]) -> None:
         importlib.import_module(module)
     suite = load_suite(backend, num_ranks)
     skips = skip_codes()
+    gc.freeze()
+    gc.enable()
     threads = os.listdir("/proc/self/task")
     assert len(threads) == 1, f"threads {threads} must not be forked beside"
     signal.signal(signal.SIGTERM, _end)  # and the ranks with this process

@@ -115,17 +115,20 @@ class P4RuntimeControl:
         group = fy.P4MulticastGroupEntry(group_id, replicas=list(replicas))
         self._run(self._switch.write([+group if replicas else -group]))
 
+    def counters_request(self, name: str) -> p4r.ReadRequest:
+        """Return the request for an indirect counter."""
+        wanted = p4r.CounterEntry(counter_id=self._switch.p4info.counters[name].id)
+        return p4r.ReadRequest(device_id=DEVICE_ID, entities=[p4r.Entity(counter_entry=wanted)])
+
     def counters(self, name: str) -> list[int]:
         """Return the packets of an indirect counter by index.
 
         Tests do so after every packet: a bare call takes a tenth of the time of finsy's entities.
         """
-        wanted = p4r.CounterEntry(counter_id=self._switch.p4info.counters[name].id)
-        request = p4r.ReadRequest(device_id=DEVICE_ID, entities=[p4r.Entity(counter_entry=wanted)])
         try:
             return [
                 entity.counter_entry.data.packet_count
-                for response in self._stub.Read(request, timeout=DEADLINE_S)
+                for response in self._stub.Read(self.counters_request(name), timeout=DEADLINE_S)
                 for entity in response.entities
             ]
         except grpc.RpcError as error:
