@@ -25,7 +25,14 @@ MODULES = {
     "slots": ("stream", "recovery", "congestion", "rtt", "source", "straggler", "tolerance"),
     "values": ("quantization", "exact", "limbs", "limb_sums", "sums"),
 }
-FLAGS = "-O2 -std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno -fno-trapping-math".split()
+FLAGS = [
+    "-O2",
+    "-std=c11",
+    "-D_GNU_SOURCE",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+]
 HEADING = (
     "| workers | loss | sums | p50 | p99 | mean | limit | sent again | by later results "
     "| by probes |\n|---|---|---|---|---|---|---|---|---|---|"
