@@ -83,6 +83,7 @@ class RttStruct(ctypes.Structure):
         ("maximum_s", c_double),
         ("base_s", c_double),
         ("smoothed_s", c_double),
+        ("prompt_s", c_double),
         ("variation_s", c_double),
         ("least_s", c_double),
         ("backoff", c_uint),

@@ -48,8 +48,11 @@ class _State(ctypes.Structure):
         ("next_number", c_int64),
         ("num_again", c_uint32),
         ("lenient_expiries", c_uint32),
+        ("num_probes", c_uint32),
         ("expiry_s", c_double),
         ("probe_s", c_double),
+        ("review_s", c_double),
+        ("resumed_s", c_double),
         ("has_progress", c_bool),
         ("has_sample", c_bool),
     )

@@ -11,6 +11,9 @@
 // Part of the packets that links may lose at random. A queue that overflows loses as much only if the windows together
 // are far larger than the queue.
 #define TOLERATED_PER_HOP 0.1
+// Losses without marks leave so many chunks, which every job sends blindly in its beginning. A queue that does not hold them
+// overflows whatever jobs do. With fewer, no loss would be found by later results, and each would wait for a timer.
+#define BLIND_CHUNKS 16.0
 #define LEAST_SAMPLE 128.0 // losses are compared with at least so many results: a small window shows no share
 
 double congestion_tolerated(uint32_t num_workers) { return 1 - pow(1 - TOLERATED_PER_HOP, num_workers + 1.0); }
@@ -56,10 +59,11 @@ void congestion_on_results(congestion_t *window, uint32_t count, uint32_t marked
 void congestion_on_loss(congestion_t *window, uint32_t under_way, uint32_t count) {
   window->recent_losses += count;
   bool is_random = window->recent_losses <= window->tolerated * fmax(window->recent_results, sample(window));
-  if (!is_random || window->chunks * DECREASE >= window->floor) {
+  double floor = is_random ? window->floor : fmin(window->floor, BLIND_CHUNKS);
+  if (window->chunks * DECREASE >= floor) {
     decrease(window, under_way);
-  } else if (window->chunks > window->floor) {
+  } else if (window->chunks > floor) {
     window->is_slow_start = false;
-    window->chunks = window->floor; // marks still count, unlike after a decrease
+    window->chunks = floor; // marks still count, unlike after a decrease
   }
 }

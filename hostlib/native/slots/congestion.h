@@ -8,7 +8,7 @@
 // ECN_ECHO. A late result is no sign, since it may wait for another worker. A loss is no sign either, as queues of this
 // network mark packets long before they are full. A loss only limits the window so that other chunks find free slots
 // while one waits to be sent again. But if more packets are lost than links lose at random, as when queues without marks
-// overflow, a loss counts like a mark.
+// overflow, a loss counts like a mark, down to the window of a job's beginning.
 //
 // All workers of a job see the same marks of contributions, and a result comes only when all have contributed. So the
 // worker with the smallest window sets the pace of the job.
@@ -28,8 +28,8 @@ typedef struct {
   double recent_results, recent_losses; // over about a window
 } congestion_t;
 
-// Chunks in the beginning, and at least and at most. A loss leaves at least `floor` chunks, but losses beyond the part
-// `tolerated` of the results count like marks.
+// Chunks in the beginning, and at least and at most. A loss leaves at least `floor` chunks. Losses beyond the part
+// `tolerated` of the results count like marks, and leave at least the BLIND_CHUNKS of congestion.c, if `floor` is more.
 congestion_t congestion_new(uint32_t initial, uint32_t least, uint32_t maximum, uint32_t floor, double tolerated);
 
 // Part of a job's chunks that may be lost at random on some hop: a chunk arrives if all contributions do, and this worker's

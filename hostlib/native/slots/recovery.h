@@ -7,9 +7,10 @@
 // comes only when all workers have contributed, and workers send the chunks of a tree in the same order. So three
 // results of chunks that were first sent later, on the same tree, show that a packet of an earlier chunk was lost. For a
 // chunk that was sent again, the sign is three results of any later transmissions, and half a round trip: other workers
-// may notice a loss later, and send again in another order. If no result comes at all, the last chunks may have been
-// lost, which no later result can show. Then the oldest few are sent again, as a probe (RFC 8985). The retransmission
-// timer is the last resort.
+// may notice a loss later, and send again in another order. If much is lost, three are too many to wait for: then a single
+// later result and the time of more than a round trip are sign enough, as in RACK (RFC 8985). If no result comes at all, the
+// last chunks may have been lost, which no later result can show. Then the oldest few and the newest one are sent again, as
+// a probe, and once more after twice the time, and so on (RFC 9002). The retransmission timer is the last resort.
 #ifndef SWITCHFOLD_RECOVERY_H
 #define SWITCHFOLD_RECOVERY_H
 
@@ -34,8 +35,11 @@ typedef struct {
   int64_t next_number;
   uint32_t num_again; // slots without result that were sent again, or are withheld
   uint32_t lenient_expiries; // since the last sample: those that left the timeout as it was
-  double expiry_s;    // no timer runs out before
-  double probe_s;     // when to probe after silence; infinite: nothing is due, or it was done
+  uint32_t num_probes; // since the last result
+  double expiry_s;     // no timer runs out before
+  double probe_s;      // when to probe after silence; infinite: nothing is due
+  double review_s;     // no chunk is lost before, unless results come; infinite: nothing shows one
+  double resumed_s;    // when results came again after silence
   bool has_progress, has_sample; // since the last expiry
 } recovery_t;
 
@@ -43,7 +47,8 @@ typedef struct {
 bool recovery_init(recovery_t *, slot_t *slots, uint32_t slot_count, uint32_t num_trees, rtt_t *);
 void recovery_close(recovery_t *);
 
-double recovery_next_s(const recovery_t *); // when recovery_silent or recovery_expired is to be called next
+// When recovery_lost, recovery_silent or recovery_expired is to be called next.
+double recovery_next_s(const recovery_t *);
 
 // Chunks are about to leave while no other is without result: other workers may be late.
 void recovery_resume(recovery_t *, double now_s);
@@ -59,7 +64,7 @@ void recovery_release(recovery_t *, slot_t *); // stop waiting for it
 void recovery_rest(recovery_t *);              // no chunk is without result any more
 
 // Each writes slots to send again, oldest chunk first, to `out` (room for all slots), and returns how many.
-uint32_t recovery_lost(const recovery_t *, double now_s, slot_t **out); // by later results
+uint32_t recovery_lost(recovery_t *, double now_s, slot_t **out); // by later results
 uint32_t recovery_silent(recovery_t *, double now_s, slot_t **out);     // as nothing came
 // By timers; the oldest few while nothing arrives. `outrun`: how many of those expired have later results.
 uint32_t recovery_expired(recovery_t *, double now_s, slot_t **out, uint32_t *outrun);

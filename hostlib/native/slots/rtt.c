@@ -6,6 +6,7 @@
 
 #define PROBE_MARGIN_S 0.001 // least margin of a probe's time over the smoothed round trip; half of that if larger
 #define SMOOTHING (1.0 / 8)  // weight of a new sample in the smoothed round trip (alpha)
+#define SHORTENING (1.0 / 4) // weight of a shorter sample in the prompt round trip
 #define VARIATION (1.0 / 4)  // and in its variation (beta)
 #define MAX_BACKOFF 62u
 
@@ -27,12 +28,13 @@ double rtt_timeout_s(const rtt_t *rtt) { return fmin(rtt->maximum_s, ldexp(rtt->
 void rtt_add_sample(rtt_t *rtt, double sample_s) {
   if (!rtt->has_sample) {
     rtt->has_sample = true;
-    rtt->smoothed_s = rtt->least_s = sample_s;
+    rtt->smoothed_s = rtt->prompt_s = rtt->least_s = sample_s;
     rtt->variation_s = sample_s / 2;
   } else {
     double deviation_s = fabs(rtt->smoothed_s - sample_s);
     rtt->least_s = fmin(rtt->least_s, sample_s);
     rtt->variation_s += VARIATION * (deviation_s - rtt->variation_s);
+    rtt->prompt_s += (sample_s < rtt->prompt_s ? SHORTENING : SMOOTHING) * (sample_s - rtt->prompt_s);
     rtt->smoothed_s += SMOOTHING * (sample_s - rtt->smoothed_s);
   }
   rtt->base_s = rtt->smoothed_s + fmax(rtt->minimum_s, 4 * rtt->variation_s);

@@ -13,6 +13,7 @@ typedef struct {
   double minimum_s, maximum_s;
   double base_s;
   double smoothed_s; // 0 before the first sample
+  double prompt_s; // likewise, but shorter samples count more: a result may have waited for another worker's repair
   double variation_s;
   double least_s; // shortest round trip, 0 without samples
   unsigned backoff;

@@ -458,7 +458,8 @@ static int end_holds(stream_t *stream, double now_s) {
 int stream_keep_time(stream_t *stream, double now_s) {
   int sent = 0;
   if (now_s >= recovery_next_s(&stream->recovery)) {
-    sent = send_expired(stream, now_s);
+    sent = send_lost(stream, now_s);
+    if (sent == 0) sent = send_expired(stream, now_s);
     if (sent == 0) sent = send_probes(stream, now_s);
   }
   if (sent >= 0 && now_s >= stream->held_s) sent = end_holds(stream, now_s);

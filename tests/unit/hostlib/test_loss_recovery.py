@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from native_recovery import Recovery
 from switchfold.hostlib.native.library import RttStruct, library
 
 LATER_RESULTS = 3
-PROBE_CHUNKS = 4
 STORM_LIMIT = 8
 TIMEOUT_S = 0.02
 """Least margin of the timeout over the round trip."""
@@ -35,8 +36,8 @@ class Sending:
     def lost(self, now_s: float = RTT_S) -> list[int]:
         return self.recovery.lost(now_s)
 
-    def send_again(self, rows: list[int], now_s: float) -> None:
-        self.recovery.start_again(rows, now_s)
+    def send_again(self, rows: list[int], now_s: float, *, is_probe: bool = False) -> None:
+        self.recovery.start_again(rows, now_s, is_probe=is_probe)
 
 
 def test_three_later_results_show_a_loss_and_two_do_not() -> None:
@@ -103,19 +104,58 @@ def test_withheld_rows_are_never_sent() -> None:
     assert 0 not in sending.recovery.expired(1.0)[0]
 
 
-def test_silence_lets_the_oldest_few_be_sent_once() -> None:
+def test_silence_lets_the_oldest_few_and_the_newest_be_sent() -> None:
     sending = Sending()
     sending.finish([0, 1], 0.002)
     due_s = sending.recovery.next_s
     assert 0.002 + RTT_S < due_s < 0.002 + RTT_S + TIMEOUT_S
     assert sending.recovery.silent(0.002) == []
     rows = sending.recovery.silent(due_s)
-    assert rows == [2, 3, 4, 5][:PROBE_CHUNKS]
-    sending.send_again(rows, due_s)
-    assert sending.recovery.silent(1.0) == []
-    # Its answers show what was lost besides: the copies are later than all else.
-    sending.finish(rows[:LATER_RESULTS], due_s + RTT_S)
-    assert sending.recovery.next_s <= due_s + RTT_S + sending.recovery.probe_after_s
+    assert rows == [2, 3, 4, ROWS - 1]
+    sending.send_again(rows, due_s, is_probe=True)
+    sending.finish([ROWS - 1], due_s + RTT_S)
+    assert sending.lost(due_s + RTT_S) == list(range(5, ROWS - 1))  # it was sent after all of them
+
+
+def test_probes_follow_each_other_after_twice_the_time() -> None:
+    sending = Sending()
+    sending.finish([0, 1], 0.002)
+    pause_s, at_s = sending.recovery.next_s - 0.002, 0.002
+    for power in range(4):
+        at_s += 2**power * pause_s + 1e-9
+        assert sending.recovery.silent(at_s - pause_s / 10) == []
+        assert sending.recovery.silent(at_s) == [2, 3, 4, ROWS - 1]
+    sending.finish([2], at_s)
+    assert sending.recovery.silent(at_s + sending.recovery.probe_after_s) == [3, 4, 5, ROWS - 1]
+
+
+def test_one_later_result_shows_a_loss_after_more_than_a_round_trip() -> None:
+    sending = Sending()
+    sending.finish([1])
+    assert sending.lost(1.2 * RTT_S) == []
+    assert sending.recovery.next_s == pytest.approx(1.25 * RTT_S)
+    assert sending.lost(1.3 * RTT_S) == [0]
+    sending.send_again([0], 1.3 * RTT_S)
+    assert sending.lost(100 * RTT_S) == []  # it is later than the result now
+
+
+def test_result_of_a_repetition_shows_a_loss_after_two_round_trips() -> None:
+    sending = Sending()
+    sending.finish([0])
+    sending.send_again([1], RTT_S)
+    sending.finish([1], 2 * RTT_S)
+    assert sending.lost(2.9 * RTT_S) == []
+    assert sending.lost(3.1 * RTT_S) == list(range(2, ROWS))  # two after results began to come
+
+
+def test_late_worker_has_two_round_trips_to_catch_up() -> None:
+    sending = Sending()
+    begin_s = sending.recovery.next_s
+    sending.send_again(sending.recovery.silent(begin_s), begin_s, is_probe=True)
+    resumed_s = begin_s + 50 * RTT_S
+    sending.finish([0, 1, 2], resumed_s)
+    assert sending.lost(resumed_s + 1.9 * RTT_S) == []
+    assert sending.lost(resumed_s + 2.1 * RTT_S) == list(range(3, ROWS - 1))
 
 
 def test_nothing_is_awaited_while_nothing_is_under_way() -> None:

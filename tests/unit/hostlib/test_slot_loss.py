@@ -83,6 +83,21 @@ def test_random_loss_on_every_hop_leaves_most_of_the_rate(num_workers: int) -> N
             assert worker.values.window == lossless.workers[0].values.window // 2
 
 
+@pytest.mark.parametrize(("num_workers", "chunks"), [(2, 400), (4, 200)])
+def test_heavy_loss_on_every_hop_is_repaired_without_timers(num_workers: int, chunks: int) -> None:
+    simulation = Simulation(num_workers)
+    simulation.sum(WARM_UP_CHUNKS)
+    simulation.loss = 0.2
+    simulation.sum(chunks)
+    for worker in simulation.workers:
+        counters = worker.values.counters
+        by_timers = (
+            counters.retransmitted - counters.fast_retransmitted - counters.probe_retransmitted
+        )
+        assert by_timers <= 0.02 * counters.retransmitted
+        assert worker.values.window >= 16  # as in the beginning
+
+
 def test_late_worker_loses_nothing() -> None:
     simulation = Simulation(2)
     simulation.sum(WARM_UP_CHUNKS)

@@ -1,0 +1,375 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Slot streams of the host library over lossy links, in simulated time: what `simulated_loss.py` measures.
+//
+// Each worker has a link to the switch and one from it, with rate, delay, queue and loss; worker i of every job uses the
+// same two links. A worker that is awake takes all results that have arrived, sends what it may, and sleeps until a result
+// arrives or a timer runs out. The streams are the product's own code; links, switch and clock are this file's. A job sums
+// one tensor after the other, and every sum is checked.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slots/header.h"
+#include "slots/stream.h"
+
+#define VALUES 1u // of a packet: the values cost no simulated time
+#define PACKET_BYTES (HEADER_BYTES + VALUE_BYTES * VALUES)
+#define MAX_WORKERS 32u
+#define MAX_JOBS 64u
+#define SLOTS 112u // value slots of a job that has 128
+#define WINDOW 256u
+#define WARM_UP_CHUNKS 200u
+#define WARM_UP_S 0.2 // before losses begin
+#define LIMIT_S 600.0
+
+typedef struct {
+  uint32_t num_jobs, num_workers, num_chunks;
+  uint64_t seed;
+  double seconds; // of lossy time
+  double packet_s, delay_s, pause_s;
+  double queue_packets, mark_packets; // of a link: beyond, it drops, and marks
+  double loss;
+  double burst_loss, burst_on_s, burst_off_s; // mean times with this loss and without it
+} settings_t;
+
+typedef struct {
+  double free_s;
+  uint64_t random;
+  bool is_burst;
+  double change_s;
+  uint64_t dropped;
+} link_t;
+
+typedef struct {
+  transport_t base;
+  uint32_t job, number;
+  stream_t stream;
+  slot_t slots[SLOTS];
+  closers_t closers;
+  source_t source;
+  int32_t *output;
+  uint16_t *contributors;
+  uint8_t (*inbox)[PACKET_BYTES];
+  uint32_t num_inbox, inbox_room;
+  double awake_s, wakes_s;
+} worker_t;
+
+typedef struct {
+  uint32_t round, bitmap;
+  int32_t value;
+  bool is_marked;
+} copy_t;
+
+typedef struct {
+  uint32_t tensor_id, num_chunks;
+  double began_s;
+  copy_t copies[SLOTS][2];
+  uint64_t num_sums, num_results;
+} job_t;
+
+typedef enum { AT_SWITCH, AT_WORKER, WAKE, BEGIN } kind_t;
+
+typedef struct {
+  double at_s;
+  uint64_t order;
+  kind_t kind;
+  uint32_t job, worker;
+  bool is_marked;
+  uint8_t datagram[PACKET_BYTES];
+} event_t;
+
+static settings_t settings;
+static double now_s;
+static event_t *events;
+static size_t num_events, events_room;
+static uint64_t num_orders;
+static link_t links[MAX_WORKERS][2];
+static worker_t *workers[MAX_JOBS][MAX_WORKERS];
+static job_t jobs[MAX_JOBS];
+static int32_t *data;
+
+static _Noreturn void fail(const char *what) {
+  fprintf(stderr, "loss simulation: %s at %.6f s\n", what, now_s);
+  exit(1);
+}
+
+static void *room(void *old, size_t bytes) {
+  void *found = realloc(old, bytes);
+  if (!found) fail("no memory");
+  return found;
+}
+
+// splitmix64
+static double draw(uint64_t *state) {
+  uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+  return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+static bool is_before(const event_t *a, const event_t *b) {
+  return a->at_s < b->at_s || (a->at_s == b->at_s && a->order < b->order);
+}
+
+static void push(event_t event) {
+  if (num_events == events_room) events = room(events, (events_room = 2 * events_room + 1024) * sizeof *events);
+  event.order = num_orders++;
+  size_t at = num_events++;
+  for (; at && is_before(&event, &events[(at - 1) / 2]); at = (at - 1) / 2) events[at] = events[(at - 1) / 2];
+  events[at] = event;
+}
+
+static event_t pop(void) {
+  if (!num_events) fail("nothing is pending");
+  event_t top = events[0], last = events[--num_events];
+  size_t at = 0;
+  for (size_t child; (child = 2 * at + 1) < num_events; at = child) {
+    if (child + 1 < num_events && is_before(&events[child + 1], &events[child])) child++;
+    if (!is_before(&events[child], &last)) break;
+    events[at] = events[child];
+  }
+  events[at] = last;
+  return top;
+}
+
+static bool is_lost(link_t *link) {
+  if (now_s < WARM_UP_S) return false;
+  if (settings.burst_loss > 0) {
+    while (link->change_s < now_s) {
+      link->is_burst = !link->is_burst;
+      double mean_s = link->is_burst ? settings.burst_on_s : settings.burst_off_s;
+      link->change_s = fmax(link->change_s, WARM_UP_S) - mean_s * log(1 - draw(&link->random));
+    }
+    if (link->is_burst && draw(&link->random) < settings.burst_loss) return true;
+  }
+  return settings.loss > 0 && draw(&link->random) < settings.loss;
+}
+
+static void transmit(link_t *link, kind_t kind, uint32_t job, uint32_t worker, const uint8_t *datagram, bool is_marked) {
+  double start_s = fmax(now_s, link->free_s), waiting = (start_s - now_s) / settings.packet_s;
+  if (waiting > settings.queue_packets) {
+    link->dropped++;
+    return;
+  }
+  link->free_s = start_s + settings.packet_s;
+  if (is_lost(link)) return;
+  event_t event = {.at_s = link->free_s + settings.delay_s, .kind = kind, .job = job, .worker = worker};
+  event.is_marked = is_marked || waiting > settings.mark_packets;
+  memcpy(event.datagram, datagram, PACKET_BYTES);
+  push(event);
+}
+
+static int worker_send(transport_t *base, uint8_t *const *datagrams, uint32_t count) {
+  worker_t *worker = (worker_t *)base;
+  for (uint32_t i = 0; i < count; i++) {
+    transmit(&links[worker->number][0], AT_SWITCH, worker->job, worker->number, datagrams[i], false);
+  }
+  return (int)count;
+}
+
+static void answer(job_t *job, copy_t *copy, uint32_t worker, const uint8_t *contribution, bool is_replay) {
+  uint8_t result[PACKET_BYTES];
+  memcpy(result, contribution, PACKET_BYTES);
+  result[OPERATION_AT] = RESULT;
+  uint16_t flags = load16(contribution + FLAGS_AT) & LAST;
+  if (is_replay) flags |= REPLAY;
+  if (copy->is_marked) flags |= ECN_ECHO;
+  store16(result + FLAGS_AT, flags);
+  store32(result + BITMAP_AT, copy->bitmap);
+  store16(result + CONTRIBUTORS_AT, (uint16_t)settings.num_workers);
+  store32(result + HEADER_BYTES, (uint32_t)copy->value);
+  transmit(&links[worker][1], AT_WORKER, (uint32_t)(job - jobs), worker, result, false);
+}
+
+static void reach_switch(const event_t *event) {
+  job_t *job = &jobs[event->job];
+  const uint8_t *at = event->datagram;
+  uint32_t round = load32(at + ROUND_AT), bit = 1u << event->worker, all = (uint32_t)((1ull << settings.num_workers) - 1);
+  copy_t *copy = &job->copies[load32(at + SLOT_AT)][round & 1];
+  if (at[OPERATION_AT] != AGGREGATE_ADD) fail("the switch got something else than a contribution");
+  if (round < copy->round) return;
+  if (round > copy->round) *copy = (copy_t){.round = round};
+  bool is_closed = copy->bitmap == all;
+  if (is_closed) answer(job, copy, event->worker, at, true);
+  copy->is_marked = copy->is_marked || event->is_marked;
+  if (copy->bitmap & bit) return;
+  copy->bitmap |= bit;
+  copy->value += (int32_t)load32(at + HEADER_BYTES);
+  for (uint32_t i = 0; copy->bitmap == all && i < settings.num_workers; i++) answer(job, copy, i, at, false);
+}
+
+static void wake_at(worker_t *worker, double at_s) {
+  if (at_s >= worker->wakes_s) return;
+  worker->wakes_s = at_s;
+  push((event_t){.at_s = at_s, .kind = WAKE, .job = worker->job, .worker = worker->number});
+}
+
+static void begin(job_t *job) {
+  job->tensor_id++;
+  job->num_chunks = now_s < WARM_UP_S ? WARM_UP_CHUNKS : settings.num_chunks;
+  job->began_s = now_s;
+  for (uint32_t i = 0; i < settings.num_workers; i++) {
+    worker_t *worker = workers[job - jobs][i];
+    worker->source = (source_t){.tensor_id = job->tensor_id,
+                                .num_chunks = job->num_chunks,
+                                .num_ready = job->num_chunks,
+                                .num_values = job->num_chunks,
+                                .values = VALUES_INT32,
+                                .data = data,
+                                .output = worker->output,
+                                .contributors = worker->contributors};
+    stream_enqueue(&worker->stream, &worker->source);
+    wake_at(worker, now_s);
+  }
+}
+
+static void end(job_t *job) {
+  for (uint32_t i = 0; i < settings.num_workers; i++) {
+    if (!workers[job - jobs][i]->source.is_finished) return;
+  }
+  for (uint32_t i = 0; i < settings.num_workers; i++) {
+    for (uint32_t k = 0; k < job->num_chunks; k++) {
+      if (workers[job - jobs][i]->output[k] != data[k] * (int32_t)settings.num_workers) fail("a sum is wrong");
+    }
+  }
+  if (job->began_s >= WARM_UP_S) {
+    if (settings.num_jobs == 1) printf("%.9f\n", now_s - job->began_s);
+    job->num_sums++;
+    job->num_results += job->num_chunks;
+  }
+  double from_s = now_s < WARM_UP_S && job->tensor_id >= 2 ? WARM_UP_S : now_s;
+  push((event_t){.at_s = from_s, .kind = BEGIN, .job = (uint32_t)(job - jobs)});
+  for (uint32_t i = 0; i < settings.num_workers; i++) workers[job - jobs][i]->source.is_finished = false;
+}
+
+static void wake(worker_t *worker, double at_s) {
+  if (at_s != worker->wakes_s) return; // another wake-up came before
+  worker->awake_s = at_s;
+  worker->wakes_s = INFINITY;
+  stream_t *stream = &worker->stream;
+  for (uint32_t done = 0; done < worker->num_inbox;) {
+    stream_begin(stream);
+    for (uint32_t i = 0; i < BATCH && done < worker->num_inbox; i++, done++) {
+      stream_take(stream, &worker->slots[load32(worker->inbox[done] + SLOT_AT)], worker->inbox[done]);
+    }
+    if (stream_end(stream, now_s) < 0) fail("results were not taken");
+  }
+  worker->num_inbox = 0;
+  if (stream_keep_time(stream, now_s) < 0 || stream_pump(stream, now_s) < 0) fail("nothing could be sent");
+  double next_s = stream_next_s(stream);
+  if (next_s < INFINITY) wake_at(worker, fmax(next_s, now_s + 1e-6));
+  if (worker->source.is_finished) end(&jobs[worker->job]);
+}
+
+static void reach_worker(const event_t *event) {
+  worker_t *worker = workers[event->job][event->worker];
+  if (worker->num_inbox == worker->inbox_room) {
+    worker->inbox_room = 2 * worker->inbox_room + BATCH;
+    worker->inbox = room(worker->inbox, worker->inbox_room * sizeof *worker->inbox);
+  }
+  uint8_t *at = worker->inbox[worker->num_inbox++];
+  memcpy(at, event->datagram, PACKET_BYTES);
+  if (event->is_marked) store16(at + FLAGS_AT, load16(at + FLAGS_AT) | ECN_ECHO);
+  wake_at(worker, fmax(now_s, worker->awake_s + settings.pause_s));
+}
+
+static worker_t *new_worker(uint32_t job, uint32_t number) {
+  worker_t *worker = calloc(1, sizeof *worker);
+  if (!worker) fail("no memory");
+  uint32_t most = settings.num_chunks > WARM_UP_CHUNKS ? settings.num_chunks : WARM_UP_CHUNKS;
+  worker->base.send = worker_send;
+  worker->job = job;
+  worker->number = number;
+  worker->output = calloc(most, sizeof *worker->output);
+  worker->contributors = calloc(most, sizeof *worker->contributors);
+  worker->awake_s = -1;
+  worker->wakes_s = INFINITY;
+  for (uint32_t i = 0; i < SLOTS; i++) {
+    worker->slots[i] = (slot_t){.tree_id = 1, .local = i, .flush_s = INFINITY, .hold_s = INFINITY};
+  }
+  // As hostlib/options.py has them.
+  stream_options_t options = {.generation = 1,
+                              .worker_bitmap = 1u << number,
+                              .child_id = number,
+                              .num_workers = settings.num_workers,
+                              .values_per_packet = VALUES,
+                              .num_trees = 1,
+                              .straggler_s = INFINITY,
+                              .initial_rto_s = 0.1,
+                              .minimum_rto_s = 0.02,
+                              .maximum_rto_s = 1,
+                              .window = WINDOW,
+                              .batch = BATCH};
+  bool has_memory = worker->output && worker->contributors &&
+                    stream_init(&worker->stream, &worker->base, &options, AGGREGATE_ADD, &worker->closers, worker->slots, SLOTS);
+  if (!has_memory) fail("no memory");
+  return worker;
+}
+
+static double number(int argc, char **argv, const char *name, double otherwise) {
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], name) == 0) return atof(argv[i + 1]);
+  }
+  return otherwise;
+}
+
+int main(int argc, char **argv) {
+  settings = (settings_t){.num_jobs = (uint32_t)number(argc, argv, "jobs", 1),
+                          .num_workers = (uint32_t)number(argc, argv, "workers", 4),
+                          .num_chunks = (uint32_t)number(argc, argv, "chunks", 400),
+                          .seed = (uint64_t)number(argc, argv, "seed", 1),
+                          .seconds = number(argc, argv, "seconds", 5),
+                          .packet_s = 1 / number(argc, argv, "rate", 8000),
+                          .delay_s = number(argc, argv, "delay", 0.0002),
+                          .pause_s = number(argc, argv, "pause", 0.0005),
+                          .queue_packets = number(argc, argv, "queue", 1000),
+                          .mark_packets = number(argc, argv, "mark", INFINITY),
+                          .loss = number(argc, argv, "loss", 0),
+                          .burst_loss = number(argc, argv, "burst", 0),
+                          .burst_on_s = number(argc, argv, "on", 0.02),
+                          .burst_off_s = number(argc, argv, "off", 0.1)};
+  if (settings.num_workers < 1 || settings.num_workers > 31 || settings.num_jobs < 1 || settings.num_jobs > MAX_JOBS) {
+    fail("1 to 31 workers and 1 to 64 jobs can be simulated");
+  }
+  uint32_t most = settings.num_chunks > WARM_UP_CHUNKS ? settings.num_chunks : WARM_UP_CHUNKS;
+  data = room(NULL, most * sizeof *data);
+  for (uint32_t i = 0; i < most; i++) data[i] = (int32_t)i;
+  for (uint32_t i = 0; i < settings.num_workers; i++) {
+    for (uint32_t j = 0; j < 2; j++) links[i][j] = (link_t){.random = settings.seed * 1000003 + 2 * i + j};
+  }
+  for (uint32_t i = 0; i < settings.num_jobs; i++) {
+    for (uint32_t j = 0; j < settings.num_workers; j++) workers[i][j] = new_worker(i, j);
+    push((event_t){.at_s = 0.001 * i, .kind = BEGIN, .job = i});
+  }
+  while (now_s < WARM_UP_S + settings.seconds) {
+    event_t event = pop();
+    now_s = event.at_s;
+    switch (event.kind) {
+    case AT_SWITCH: reach_switch(&event); break;
+    case AT_WORKER: reach_worker(&event); break;
+    case WAKE: wake(workers[event.job][event.worker], event.at_s); break;
+    case BEGIN: begin(&jobs[event.job]); break;
+    }
+  }
+  uint64_t sent = 0, again = 0, fast = 0, probes = 0, marked = 0, dropped = 0;
+  for (uint32_t i = 0; i < settings.num_jobs; i++) {
+    for (uint32_t j = 0; j < settings.num_workers; j++) {
+      const stream_counters_t *counters = &workers[i][j]->stream.counters;
+      sent += counters->sent;
+      again += counters->retransmitted;
+      fast += counters->fast_retransmitted;
+      probes += counters->probe_retransmitted;
+      marked += counters->marked;
+    }
+    printf("job %" PRIu32 " %.3f %" PRIu32 "\n", i, (double)workers[i][0]->stream.counters.received / (WARM_UP_S + settings.seconds),
+           congestion_limit(&workers[i][0]->stream.window));
+  }
+  for (uint32_t i = 0; i < settings.num_workers; i++) dropped += links[i][0].dropped + links[i][1].dropped;
+  printf("counters %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", sent, again, fast, probes, marked,
+         dropped);
+  return 0;
+}
