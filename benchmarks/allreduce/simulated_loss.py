@@ -67,10 +67,13 @@ def row(program: Path, options: argparse.Namespace, num_workers: int, text: str)
     common = {"workers": num_workers, "chunks": options.chunks}
     lossless_s = float(np.median(simulate(program, **common, seconds=1)[0]))
     share, *means_ms = (float(part) for part in text.split(":"))
-    settings = {"loss": share}
+    name = f"{100 * share:g} %"
     if means_ms:
         on_ms, off_ms = means_ms
         settings = {"burst": share, "on": on_ms / 1000, "off": off_ms / 1000}
+        name, best = f"{name} for {on_ms:g} ms of {on_ms + off_ms:g}", ""
+    else:
+        settings, best = {"loss": share}, f"{limit(num_workers, share):.2f}"
     times: list[float] = []
     counts = np.zeros(4)
     for seed in range(1, options.seeds + 1):
@@ -79,9 +82,6 @@ def row(program: Path, options: argparse.Namespace, num_workers: int, text: str)
         counts += counted
     if not times:
         raise SystemExit(f"no sum ended in {options.seconds} s: give more by --seconds")
-    name, best = f"{100 * share:g} %", "" if means_ms else f"{limit(num_workers, share):.2f}"
-    if means_ms:
-        name += f" for {on_ms:g} of {on_ms + off_ms:g} ms"
     p50, p99 = np.percentile(times, [50, 99]) / lossless_s
     sent, again, fast, probes = counts
     return (

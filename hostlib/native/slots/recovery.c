@@ -7,9 +7,7 @@
 #include <string.h>
 
 #define SKEW_SHARE 0.5  // other workers may notice a loss later by this part of the round trip
-// A chunk with a single later result is lost so many round trips after it was sent. Measured in simulated time: with 2, 20 %
-// loss costs a fifth more time, with less than 1.25, packets are sent again while their results are on their way.
-#define LATE_TRIPS 1.25
+#define LATE_TRIPS 1.25 // a chunk with a single later result is lost so many round trips after it was sent
 #define ONCE_TRIPS 2.0  // likewise a chunk that was sent once, if that result answers a repetition
 #define PROBE_OLDEST 3u // sent again after silence: the slots of further chunks wait for them
 #define PROBE_NEWEST 1u // and this: its result shows which of all the others were lost
