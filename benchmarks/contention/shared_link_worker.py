@@ -70,6 +70,11 @@ def run_job(options: argparse.Namespace) -> Report:
                 continue
             salt, future = waiting.popleft()
             result = future.result()
+            if len(future.members) < count:
+                raise SystemExit(
+                    f"worker {worker_id}: the job went on with workers {future.members} alone; run"
+                    " it on a machine that is less busy"
+                )
             now_s = time.monotonic()
             if begin_s <= now_s < end_s:
                 inside.append((now_s, session.statistics))

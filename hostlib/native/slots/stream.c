@@ -13,10 +13,6 @@
 #define INITIAL_CHUNKS 16u // window in the beginning
 #define LEAST_CHUNKS 2u    // the next chunk travels while the switch adds this one
 
-// How many round trips a chunk waits for another worker to close its round. Measured in simulated time: with fewer, more is
-// sent again while a result is on its way; with more, a worker that lost a result keeps the others waiting.
-#define HOLD_TRIPS 1.25
-
 #define MAX_LEVEL 0xffffu // levels of switches have 16 bits in a FLUSH; no tree is as deep
 
 static uint32_t at_least_1(uint32_t number) { return number ? number : 1; }
@@ -312,8 +308,10 @@ static int send_flushes(stream_t *stream, slot_t *const *slots, uint32_t count) 
   return sent < 0 ? sent : 0;
 }
 
+// A round trip until a chunk that another worker may close is sent again. Measured in simulated time: with a quarter more, a
+// worker that lost a result keeps the others waiting.
 static void hold(stream_t *stream, slot_t *slot, double now_s) {
-  slot->hold_s = now_s + HOLD_TRIPS * stream->rtt.smoothed_s;
+  slot->hold_s = now_s + stream->rtt.prompt_s;
   stream->held_s = fmin(stream->held_s, slot->hold_s);
 }
 
