@@ -44,7 +44,11 @@ _TIMEOUT_S: Final = 15.0
 """A read of counters waits for the switch, which may take 10 s."""
 _CONNECT_TIMEOUT_S: Final = 3.0
 _MAX_ANSWER_BYTES: Final = 64 << 20
-_NO_CONTROLLER: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+_NO_CONTROLLER: Final = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.CANCELLED,  # it stopped, or stopped leading, before it had answered
+)
 
 
 class _Service(enum.Enum):

@@ -467,6 +467,7 @@ def _refusal(error: Any, controller: str, request: JoinRequest) -> HostlibError:
         )
     kinds: dict[Any, type[JoinError]] = {
         _grpc.StatusCode.UNAVAILABLE: ControllerUnreachableError,
+        _grpc.StatusCode.CANCELLED: ControllerUnreachableError,  # it stopped before it answered
         _grpc.StatusCode.DEADLINE_EXCEEDED: WorkerArrivalError,
         _grpc.StatusCode.FAILED_PRECONDITION: VersionMismatchError,
         _grpc.StatusCode.ALREADY_EXISTS: WorkerTakenError,

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -22,6 +23,7 @@ from switchfold.controller.leadership.standby import Standby
 from switchfold.hostlib.control.controller_link import GrpcControllerLink
 from switchfold.hostlib.control.join_request import JoinRequest
 from switchfold.hostlib.control.view import Endpoint
+from switchfold.hostlib.errors import ControllerUnreachableError as WorkerUnreachableError
 from switchfold.hostlib.options import SessionOptions
 
 URL = PostgresUrl("postgresql://127.0.0.1:1/state")
@@ -89,6 +91,64 @@ def test_without_a_leader_callers_are_told(tmp_path: Path):
             async with started(standby) as address:
                 with pytest.raises(ControllerUnreachableError, match="standby; none leads"):
                     await asyncio.to_thread(OperatorClient(address).list_jobs)
+
+    run(scenario())
+
+
+class _Stopping(grpc.GenericRpcHandler):
+    """Ends all calls as gRPC ends those that its server has not taken yet when it stops."""
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        name: str = handler_call_details.method  # pyright: ignore
+        if name.endswith("/Join"):
+            return _made(grpc.stream_stream_rpc_method_handler, self._drop)
+        return _made(grpc.unary_unary_rpc_method_handler, self._drop)
+
+    async def _drop(self, request: object, context: Any) -> None:
+        await context.abort(grpc.StatusCode.CANCELLED, "CANCELLED")
+
+
+def _made(make: Callable[..., Any], *arguments: Any) -> Any:
+    return make(*arguments)
+
+
+@asynccontextmanager
+async def stopping_controller() -> AsyncGenerator[str]:
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers((_Stopping(),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        await server.stop(None)
+
+
+def test_calls_that_a_stopping_controller_drops_have_no_controller():
+    """Their callers are not told a bare CANCELLED as if somebody had refused them."""
+
+    async def scenario() -> None:
+        async with stopping_controller() as address:
+            with pytest.raises(ControllerUnreachableError, match="no controller answers at"):
+                await asyncio.to_thread(OperatorClient(address).show_controller)
+            link = GrpcControllerLink(address, request())
+            with pytest.raises(WorkerUnreachableError, match="CANCELLED"):
+                await asyncio.to_thread(link.join, 60.0)
+            await asyncio.to_thread(link.close)
+
+    run(scenario())
+
+
+def test_calls_go_on_to_another_when_a_controller_stops(tmp_path: Path):
+    async def scenario() -> None:
+        async with (
+            fake_switch() as fake,
+            serving(make_config(tmp_path, fake)) as leader,
+            stopping_controller() as address,
+        ):
+            client = OperatorClient(f"{address}, {leader.address}")
+            assert await asyncio.to_thread(client.list_jobs) == []
+            assert client.address == leader.address
 
     run(scenario())
 
