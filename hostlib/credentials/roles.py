@@ -24,6 +24,8 @@ class Role(enum.StrEnum):
     """Serve P4Runtime."""
     SERVER = "server"
     """Be a parameter server."""
+    DATABASE = "database"
+    """Keep the state of controllers; a PostgreSQL server, known by its address."""
     WORKER = "worker"
     """Take part in jobs."""
     OPERATOR = "operator"

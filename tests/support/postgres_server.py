@@ -21,6 +21,7 @@ import pytest
 
 from loopback import LOOPBACK
 from switchfold.bmv2_topos.processes.free_ports import free_port
+from switchfold.hostlib.credentials import Credentials
 from time_bound import wait_until
 
 _UNPRIVILEGED = "nobody"
@@ -43,9 +44,12 @@ def _server_folders() -> list[Path]:
 
 
 class PostgresServer:
-    """A running server with one database; refuses to run as root, so it runs as nobody then."""
+    """A running server with one database; refuses to run as root, so it runs as nobody then.
 
-    def __init__(self, folder: Path) -> None:
+    With credentials it takes TLS alone, and users by the name in their certificate alone.
+    """
+
+    def __init__(self, folder: Path, credentials: Credentials | None = None) -> None:
         self._binaries = _server_folders()[0]
         self._data = folder / "data"
         self._log = folder / "log"
@@ -65,8 +69,29 @@ class PostgresServer:
             "initdb", "-D", str(self._data), "-U", "tests", "--auth=scram-sha-256",
             "--pwfile", str(secret), "--no-sync", "--no-locale", "-E", "UTF8", "--no-instructions",
         )  # fmt: skip
+        self._tls: list[str] = []
+        if credentials is not None:
+            self._tls = self._secured_by(credentials)
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
+
+    def _secured_by(self, credentials: Credentials) -> list[str]:
+        """Return the server's options, which take files of its own user alone."""
+        (self._data / "pg_hba.conf").write_text("hostssl all all 127.0.0.0/8 cert\n")
+        options = ["-c", "ssl=on"]
+        for option, source in (
+            ("ssl_cert_file", credentials.certificate),
+            ("ssl_key_file", credentials.key),
+            ("ssl_ca_file", credentials.authority),
+            ("ssl_crl_file", credentials.revoked),
+        ):
+            target = self._data / source.name
+            target.write_bytes(source.read_bytes())
+            target.chmod(0o600)
+            if self._as_user:
+                shutil.chown(target, _UNPRIVILEGED)
+            options += ["-c", f"{option}={target}"]
+        return options
 
     def url(self, proxy_port: int | None = None, name: str = "postgres") -> str:
         """Return the address of a database, through a proxy at 127.0.0.1 if one is given."""
@@ -81,7 +106,7 @@ class PostgresServer:
                     *self._as_user, str(self._binaries / "postgres"), "-D", str(self._data),
                     "-c", f"port={self.port}", "-c", f"listen_addresses={LOOPBACK}",
                     "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "timezone=UTC",
-                    "-c", "shared_buffers=16MB", "-c", "max_connections=60",
+                    "-c", "shared_buffers=16MB", "-c", "max_connections=60", *self._tls,
                 ],
                 stdout=log, stderr=log, cwd="/",
             )  # fmt: skip
@@ -120,12 +145,12 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres_server() -> Generator[PostgresServer]:
+def postgres_server(credentials: Credentials | None = None) -> Generator[PostgresServer]:
     """Run a server until the context is left; skips the test where a part of it is missing."""
     if (missing := missing_part()) is not None:
         pytest.skip(missing)
     folder = Path(tempfile.mkdtemp(prefix=f"switchfold-pg-{os.getpid()}-"))
-    server = PostgresServer(folder)
+    server = PostgresServer(folder, credentials)
     try:
         yield server
     finally:
