@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-torch lock licences audit demo test test-unit test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
-	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak clean
+	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib sanitize-threads instrument-addresses instrument-threads fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak clean
 
 help:
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
@@ -122,7 +122,7 @@ SANITIZED := ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLO
 # and calls functions into which sanitizers do not look.
 SANITIZED_SWITCH := SWITCHFOLD_CFLAGS="-O0 -U_FORTIFY_SOURCE $(SANITIZERS)" $(SANITIZED)
 sanitize: $(VENV)/.dev-installed ## All C code under the address and undefined-behaviour sanitizers, the host library's under the thread sanitizer, on two cores
-	@$(MAKE) --no-print-directory -j2 --output-sync=target sanitize-first sanitize-rest sanitize-hostlib
+	@$(MAKE) --no-print-directory -j2 --output-sync=target sanitize-hostlib sanitize-first sanitize-rest sanitize-threads
 
 sanitize-first: $(VENV)/.dev-installed
 	$(SANITIZED_SWITCH) tests/pipeline/test_[a-l]*.py -k 'not traced_build_of_every_program'
@@ -132,18 +132,26 @@ sanitize-rest: $(VENV)/.dev-installed
 
 # Users compile without these: newer compilers may warn of more.
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Werror
-# A second installation comes before that of the environment.
+# A second installation comes before that of the environment. Both compile in build/, so one after the other.
+ADDRESSES := build/instrumented/addresses
+THREADS := build/instrumented/threads
 define INSTRUMENTED
-	rm -rf build/instrumented build/lib.*
-	CC=gcc CFLAGS="$(1) $(WARNINGS)" $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target build/instrumented .
+	rm -rf $(1) build/lib.* build/temp.*
+	CC=gcc CFLAGS="$(2) $(WARNINGS)" $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target $(1) .
 endef
+instrument-addresses: $(VENV)/.dev-installed
+	$(call INSTRUMENTED,$(ADDRESSES),$(SANITIZERS))
+
+instrument-threads: instrument-addresses
+	$(call INSTRUMENTED,$(THREADS),-g -fno-omit-frame-pointer -fsanitize=thread)
+
 HOSTLIB := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py allgather_*.py loss_recovery.py malformed_*.py quantization.py exact*.py row_*.py) tests/unit/hostlib/hot_rows/test_row_planning.py $(addprefix tests/unit/hostlib/parameter_server/test_hot_, native_*.py open_calls.py pushes*.py reads.py)
 THREADED := $(addprefix tests/unit/hostlib/test_, hostlib_engine.py session_allgather.py session_threads.py row_threads.py)
-sanitize-hostlib: $(VENV)/.dev-installed
-	$(call INSTRUMENTED,$(SANITIZERS))
-	PYTHONPATH=build/instrumented $(SANITIZED) $(HOSTLIB)
-	$(call INSTRUMENTED,-g -fno-omit-frame-pointer -fsanitize=thread)
-	PYTHONPATH=build/instrumented $(call PRELOADED,libtsan.so) $(THREADED)
+sanitize-hostlib: instrument-addresses
+	PYTHONPATH=$(ADDRESSES) $(SANITIZED) $(HOSTLIB)
+
+sanitize-threads: instrument-threads
+	PYTHONPATH=$(THREADS) $(call PRELOADED,libtsan.so) $(THREADED)
 
 FRAMES := 10000000
 fuzz: $(VENV)/.dev-installed ## FRAMES=10000000 mutated frames through every program under the sanitizers

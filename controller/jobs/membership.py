@@ -275,8 +275,9 @@ class Membership:
         return [live.name for live in chosen]
 
     def show_life(self, presence: Callable[[], pb.Controllers]) -> None:
-        """Tell all workers that this controller lives, and where its standbys are."""
+        """Tell workers and row servers that this controller lives, and where its standbys are."""
         self._manager.show_life(presence)
+        self._row_servers.show_life(presence)
 
     async def stop_job(self, name: str, reason: str) -> Job:
         """End a job for the operator and return it."""

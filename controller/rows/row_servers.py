@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ...hostlib.control.session_api import session_pb2 as pb
@@ -47,6 +47,7 @@ class RowServers:
         self._leases: dict[tuple[str, ServerId], RowLease] = {}
         self._tasks: dict[RowLease, asyncio.Task[None]] = {}
         """Those who install sets of rows."""
+        self._presence: Callable[[], pb.Controllers] | None = None
         self._is_closing = False
 
     def of_job(self, job_name: str) -> tuple[RowServer, ...]:
@@ -96,7 +97,20 @@ class RowServers:
                 old.end()
                 self._give_up(old)
             self._leases[key] = lease
-        return lease, lease.attach()
+        outbox = lease.attach()
+        if self._presence is not None:  # a server that is attached knows where to go
+            lease.send(pb.RowControllerMessage(controllers=self._presence()))
+        return lease, outbox
+
+    def show_life(self, presence: Callable[[], pb.Controllers]) -> None:
+        """Tell all servers that this controller lives, and where its standbys are.
+
+        From now on, those that attach are told, too.
+        """
+        self._presence = presence
+        message = pb.RowControllerMessage(controllers=presence())
+        for lease in self._leases.values():
+            lease.send(message)
 
     def expect(self, job_name: str, view: View, token: JobToken = NO_TOKEN) -> None:
         """Keep the rows of servers that an earlier controller knew until they are back."""

@@ -30,6 +30,7 @@ from ..errors import (
 from ..slots.wire import WIRE_VERSION
 from .controller_addresses import ControllerAddresses, named_leader
 from .controller_channel import ControllerChannel
+from .controller_life import ControllerLife
 from .controller_seam import ViewListener
 from .grpc_seam import load_grpc
 from .join_request import JoinRequest
@@ -44,8 +45,6 @@ RESUME_INTERVAL_S = 0.5
 """Longest pause between attempts to reach a controller that is gone."""
 BEAT_S = 2.0
 """Longest pause between heartbeats, which show that a worker runs."""
-SILENT_BEATS = 3
-"""A controller that has not shown for so many beats that it lives is given up."""
 LEAVE_S = 1.0
 """Longest time that leaving takes: until the controller ends the stream."""
 _logger = logging.getLogger(__name__)
@@ -81,8 +80,7 @@ class GrpcControllerLink:
         self._taken_deadline_s = 0.0
         self._is_waiting_for_lease = False  # said once
         self._join_deadline_s = 0.0
-        self._heard_s = 0.0  # when the controller has said something
-        self._beat_s = 0.0  # how often it says something; 0: only when there is something to say
+        self._life = ControllerLife(self._controllers)
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="switchfold-lease", daemon=True)
 
@@ -292,7 +290,7 @@ class GrpcControllerLink:
 
     def _read_stream(self) -> None:
         outbox = self._outbox
-        self._heard_s, self._beat_s = time.monotonic(), 0.0
+        self._life = ControllerLife(self._controllers)
         method = self._channel.get().stream_stream(
             JOIN_METHOD,
             request_serializer=api.WorkerMessage.SerializeToString,
@@ -306,7 +304,7 @@ class GrpcControllerLink:
                 call.cancel()
         try:
             for message in call:
-                self._heard_s = time.monotonic()
+                self._life.hear(message)
                 self._take(message)
         finally:
             outbox.put(None)
@@ -330,8 +328,8 @@ class GrpcControllerLink:
 
     def _note_silence(self) -> None:
         """Break the stream of a controller that should have shown that it lives."""
-        silent_s = time.monotonic() - self._heard_s
-        if self._beat_s and silent_s > SILENT_BEATS * self._beat_s:
+        if self._life.is_silent:
+            silent_s = self._life.silent_s
             _logger.warning("controller at %s is silent for %.1f s", self._controllers, silent_s)
             with self._lock:
                 call = self._call
@@ -346,9 +344,6 @@ class GrpcControllerLink:
                 released = message.barrier_released
                 self._waiting.discard((released.name, released.use))
                 self._lock.notify_all()
-        elif kind == "controllers":
-            self._controllers.learn(message.controllers.addresses)
-            self._beat_s = message.controllers.beat_s
         elif kind in ("view_proposal", "view_commit", "missing"):
             self._take_change(message)
         elif kind == "job_ended":

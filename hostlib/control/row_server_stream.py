@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 from collections.abc import Iterator
 from typing import Any, Final, final
@@ -20,6 +21,7 @@ from ..errors import (
 from ..slots.wire import WIRE_VERSION
 from .controller_addresses import ControllerAddresses, named_leader
 from .controller_channel import ControllerChannel
+from .controller_life import ControllerLife
 from .grpc_seam import load_grpc
 from .row_server_link import RowMember, RowServerRequest, RowSet, RowsInstalled, RowView
 from .session_api import session_pb2 as api
@@ -28,6 +30,7 @@ from .view import UNKNOWN_MAC, Endpoint
 SERVE_ROWS_METHOD: Final = "/switchfold.session.v1.SwitchfoldSession/ServeRows"
 BEAT_S: Final = 2.0
 """Longest pause between messages, which show that a server runs."""
+_logger = logging.getLogger(__name__)
 _grpc = load_grpc()
 
 
@@ -52,6 +55,7 @@ class RowStream:
         self._controllers = controllers
         self._request = request
         self._channel = ControllerChannel(controllers, request.credentials)
+        self._life = ControllerLife(controllers)
         self._outbox: queue.SimpleQueue[api.RowServerMessage | None] = queue.SimpleQueue()
         self._outbox.put(_attach_message(request))
         method = self._channel.get().stream_stream(
@@ -84,6 +88,7 @@ class RowStream:
         told = api.RowView()
         try:
             for message in self._call:
+                self._life.hear(message)
                 if message.HasField("row_view"):
                     told = message.row_view
                     yield _decode_view(told)
@@ -116,6 +121,12 @@ class RowStream:
                 message = api.RowServerMessage(heartbeat=api.Heartbeat(sequence=sequence))
             if message is None:
                 return
+            if self._life.is_silent:
+                silent_s = self._life.silent_s
+                _logger.warning(
+                    "controller at %s is silent for %.1f s", self._controllers, silent_s
+                )
+                self._call.cancel()
             yield message
 
     def _refusal(self, error: Any) -> HostlibError:

@@ -315,14 +315,16 @@ class RowServerMessage(_message.Message):
     def __init__(self, attach: _Optional[_Union[AttachRowServer, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., set_rows: _Optional[_Union[SetRows, _Mapping]] = ...) -> None: ...
 
 class RowControllerMessage(_message.Message):
-    __slots__ = ("row_view", "rows_installed", "job_ended")
+    __slots__ = ("row_view", "rows_installed", "job_ended", "controllers")
     ROW_VIEW_FIELD_NUMBER: _ClassVar[int]
     ROWS_INSTALLED_FIELD_NUMBER: _ClassVar[int]
     JOB_ENDED_FIELD_NUMBER: _ClassVar[int]
+    CONTROLLERS_FIELD_NUMBER: _ClassVar[int]
     row_view: RowView
     rows_installed: RowsInstalled
     job_ended: JobEnded
-    def __init__(self, row_view: _Optional[_Union[RowView, _Mapping]] = ..., rows_installed: _Optional[_Union[RowsInstalled, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ...) -> None: ...
+    controllers: Controllers
+    def __init__(self, row_view: _Optional[_Union[RowView, _Mapping]] = ..., rows_installed: _Optional[_Union[RowsInstalled, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ..., controllers: _Optional[_Union[Controllers, _Mapping]] = ...) -> None: ...
 
 class AttachRowServer(_message.Message):
     __slots__ = ("job_name", "server_id", "identity", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "switch_name", "rows_wanted", "job_token")

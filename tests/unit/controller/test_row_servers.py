@@ -69,6 +69,24 @@ async def close_all(*ends: FakeWorker | FakeRowServer) -> None:
         await end.close()
 
 
+def test_servers_are_told_of_all_controllers(tmp_path: Path):
+    """Those that are attached at each sign of life, and others when they attach."""
+
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            early = await FakeRowServer(server.address, 0).attach()
+            await early.view()
+            known = pb.Controllers(addresses=["10.0.1.1:1", "10.0.1.2:1"], beat_s=2.0)
+            server.membership.show_life(lambda: known)
+            assert (await early.receive()).controllers == known
+            late = await FakeRowServer(server.address, 1).attach()
+            assert (await late.receive()).controllers == known
+            await late.view()
+            await close_all(early, late)
+
+    run(scenario())
+
+
 def test_server_that_waits_gets_rows_when_its_job_starts(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, fake):

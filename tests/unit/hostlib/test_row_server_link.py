@@ -270,3 +270,38 @@ def test_module_is_imported_without_grpc() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_server_leaves_a_controller_that_is_silent_for_one_that_it_was_told_of(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one stands still: its kernel keeps the connection, and nothing comes."""
+    monkeypatch.setattr(row_server_stream, "BEAT_S", 0.05)
+
+    def tell(message: api.RowServerMessage, context: Any) -> list[api.RowControllerMessage]:
+        if not message.HasField("attach"):
+            return []
+        known = api.Controllers(addresses=[first.address, second.address], beat_s=0.1)
+        return [row_view(), api.RowControllerMessage(controllers=known)]
+
+    second = start(serve)
+    first = start(tell)
+    with Server(first.address, ingress_port=9) as server:
+        assert second.wait_for("attach").attach.identity == b"i" * 16
+        server.link.set_rows(1000, 1, ROWS)
+        assert server.installed.get(timeout=60) == (1000, 1)
+    assert server.downs.empty()
+
+
+def test_server_goes_from_a_controller_that_stops_to_one_that_it_was_told_of(start: Start) -> None:
+    def tell(message: api.RowServerMessage, context: Any) -> list[api.RowControllerMessage]:
+        known = api.Controllers(addresses=[first.address, second.address], beat_s=3600.0)
+        return [api.RowControllerMessage(controllers=known), row_view()]
+
+    second = start(serve)
+    first = start(tell)
+    with Server(first.address, ingress_port=9) as server:
+        server.views.get(timeout=60)
+        first.stop()
+        assert second.wait_for("attach").attach.identity == b"i" * 16
+    assert server.downs.empty()
