@@ -27,6 +27,10 @@ class Cable:
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
+    @property
+    def is_cut(self) -> bool:
+        return not self._whole.is_set()
+
     def cut(self) -> None:
         """Carry nothing; new connections are made by the kernel, and get no answer."""
         self._whole.clear()

@@ -90,6 +90,18 @@ class ControllerProcess:
 
         wait_until(lives_and_is_it, lambda: f"{role}: {self.said}")
 
+    def term(self) -> int:
+        """Return the term in which it leads, once it does."""
+        terms: list[int] = []
+
+        def leads() -> bool:
+            shown = self.shown()
+            terms.append(shown.term)
+            return shown.role == "leader"
+
+        wait_until(leads, lambda: f"leader: {self.said}")
+        return terms[-1]
+
     @property
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
@@ -155,24 +167,32 @@ class ControllerPair:
 
     def settle(self) -> None:
         """Start what does not run, wait until one leads and knows of the other; end all jobs."""
-        both = (self.leader, self.standby)
-        for controller in both:
+        for controller in (self.leader, self.standby):
             if not controller.is_running:
                 self.start(controller)
+            controller.go_on()  # an earlier test may have failed
+            for cable in (controller.database, controller.switch):
+                if cable.is_cut:
+                    cable.mend()
+        self.until_one_leads()
+        client = OperatorClient(f"{self.leader.address},{self.standby.address}")
+        for job in client.list_jobs():
+            client.stop_job(job.name)
+
+    def until_one_leads(self) -> None:
+        """Wait until one leads and the other stands by, and note which."""
+        both = (self.leader, self.standby)
 
         def is_settled() -> bool:
             assert all(controller.is_running for controller in both)
-            shown = [controller.shown() for controller in both]
-            return sorted(one.role for one in shown) == ["leader", "standby"] and all(
-                len(one.controllers) == 2 for one in shown
-            )
+            shown = {controller: controller.shown() for controller in both}
+            roles = {one.role: controller for controller, one in shown.items()}
+            if roles.keys() != {"leader", "standby"}:
+                return False
+            self.leader, self.standby = roles["leader"], roles["standby"]
+            return all(len(one.controllers) == 2 for one in shown.values())
 
         wait_until(is_settled, lambda: f"a leader and a standby: {[one.said for one in both]}")
-        if self.leader.shown().role != "leader":
-            self.leader, self.standby = self.standby, self.leader
-        client = OperatorClient(self.leader.address)
-        for job in client.list_jobs():
-            client.stop_job(job.name)
 
     def start(self, controller: ControllerProcess) -> None:
         controller.start(self._name, self._server, self.topology)
