@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchfold tolerance` on a testbed whose links drop packets: what is missing, and the file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from switchfold.controller.__main__ import run
+from switchfold.hostlib import LossTolerance, load_tolerance
+from switchfold.hostlib.tolerance_file import read_models
+from torch_ranks import require_torch
+
+require_torch()
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+]
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
+RATE = 0.2
+SOURCE = "tolerance_tasks:task"
+
+
+def test_drops_of_links_are_missing_within_the_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
+    out = tmp_path / "tolerance.json"
+    words = ["--script", SOURCE, "--workers", "2", "--rates", f"0,{RATE}", "--seeds", "1"]
+    assert run(["tolerance", *words, "--out", str(out)]) == 0, capsys.readouterr().err
+    entry = read_models(out)[SOURCE]
+    whole, lossy = entry["rates"]
+    assert (whole["missing"], whole["dropped"]) == (0, 0)
+    assert lossy["dropped"] > 0
+    assert 0 < lossy["missing"] <= lossy["most_missing"] <= RATE
+    assert whole["has_equal_epochs"]
+    assert load_tolerance(out, SOURCE) == LossTolerance(loss=entry["x1"])
