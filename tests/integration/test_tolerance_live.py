@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ pytestmark = [
 ]
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 RATE = 0.2
-SOURCE = "tolerance_tasks:task"
+SOURCE, WRONG = "tolerance_tasks:task", "tolerance_tasks:number"
 
 
 def test_drops_of_links_are_missing_within_the_bound(
@@ -30,8 +31,13 @@ def test_drops_of_links_are_missing_within_the_bound(
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
     out = tmp_path / "tolerance.json"
-    words = ["--script", SOURCE, "--workers", "2", "--rates", f"0,{RATE}", "--seeds", "1"]
-    assert run(["tolerance", *words, "--out", str(out)]) == 0, capsys.readouterr().err
+    words = ["--workers", "2", "--rates", f"0,{RATE}", "--seeds", "1", "--out", str(out)]
+    status = run(["tolerance", *words, "--script", SOURCE, "--script", WRONG])
+    said = capsys.readouterr()
+    # The ranks are started once, and what was found before the error is in the file.
+    error = f"{WRONG}, tolerance 0, seed 1: rank [01]: ToleranceRunError: {WRONG} returned a int"
+    assert re.search(error, said.err), said
+    assert status == 1
     entry = read_models(out)[SOURCE]
     whole, lossy = entry["rates"]
     assert (whole["missing"], whole["dropped"]) == (0, 0)
