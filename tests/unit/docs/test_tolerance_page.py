@@ -44,6 +44,7 @@ def test_all_built_in_models_are_told() -> None:
 
 
 def test_recipe_loads_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_torch()
     monkeypatch.chdir(tmp_path)
     store_model(Path("tolerance.json"), "train:task", {"loss": 0.1})
     made: list[Any] = []
