@@ -50,6 +50,10 @@ COMMANDS: Final = {
     "scheme": ("switchfold.controller.cli.scheme:scheme", "Choose and predict PS, INA or factors."),
     "shell": ("switchfold.controller.cli.shell:shell", "Open p4runtime-shell on a switch."),
     "switch": ("switchfold.controller.cli.switch:switch", "Look at switches and their counters."),
+    "tolerance": (
+        "switchfold.controller.cli.tolerance.command:tolerance",
+        "Find how much loss the training of a model bears.",
+    ),
     "tree": ("switchfold.controller.cli.tree:tree", "Look at aggregation trees, and plan them."),
     "trace": ("switchfold.controller.cli.trace:trace", "Look at traces of training: draw, sum up."),
     "testbed": (

@@ -67,6 +67,7 @@ from .errors import (
     SwitchUnreachableError,
     TensorError,
     TensorTooLargeError,
+    ToleranceFileError,
     TraceError,
     TransportClosedError,
     TransportError,
@@ -85,6 +86,7 @@ from .loss_tolerance import CompletionReason, ContributorRange, Delivery, LossTo
 from .options import SessionOptions
 from .session import Session
 from .straggler import StragglerPolicy
+from .tolerance_file import load_tolerance
 from .tracing.transfer_times import TransferTimes
 from .transports.base import Transport
 from .transports.mem import MemTransport
@@ -169,6 +171,7 @@ __all__ = [
     "TensorError",
     "TensorFill",
     "TensorTooLargeError",
+    "ToleranceFileError",
     "TraceError",
     "TransferTimes",
     "Transport",
@@ -185,4 +188,5 @@ __all__ = [
     "WorkerArrivalError",
     "WorkerMissingError",
     "WorkerTakenError",
+    "load_tolerance",
 ]

@@ -32,8 +32,9 @@ SWITCHFOLD_PLACES          JSON file with a list of such variables, one object p
 SWITCHFOLD_PRECISION       float sums of torch's process groups: auto (default: DDP's gradients in
                            blocks, all else exact), exact or block; the same on all ranks
 SWITCHFOLD_TOLERANCE       what DDP's buckets in torch's process groups may lack because of loss: a
-                           share of all contributions, or "share:floor" with the least share of
-                           each rank's own; unset: nothing; the same on all ranks
+                           share of all contributions, "share:floor" with the least share of each
+                           rank's own, or "FILE:MODEL" as `switchfold tolerance` measured it;
+                           unset: nothing; the same on all ranks
 SWITCHFOLD_FILL            mean (default) or zero: what fills the gaps of these buckets
 SWITCHFOLD_TRACE           folder, or name ending in .json, for a trace of each rank (hostlib.torch)
 """
@@ -44,6 +45,7 @@ import contextlib
 import json
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -51,12 +53,13 @@ from typing import Any, Final, Literal, cast
 
 from .control.view import Endpoint
 from .credentials import Credentials, credentials_in
-from .errors import ConfigurationError
+from .errors import ConfigurationError, ToleranceFileError
 from .loss_fill import FillPolicy
 from .loss_tolerance import LossTolerance
 from .options import PathOption, SessionOptions, with_moved
 from .session import Session
 from .slots.wire import UDP_PORT
+from .tolerance_file import load_tolerance
 from .transports.base import Transport
 from .transports.raw import RawTransport
 from .transports.tunnel import TunnelTransport
@@ -64,6 +67,7 @@ from .transports.udp import UdpTransport
 
 PrecisionSetting = Literal["auto", "exact", "block"]
 _PATHS: Final[tuple[PathOption, ...]] = ("auto", "switch", "host")
+_MODEL_IN_FILE: Final = re.compile(r"(?P<path>.+?\.json):(?P<model>.+)")
 _PRECISIONS: Final[tuple[PrecisionSetting, ...]] = ("auto", "exact", "block")
 
 _JOB_NEEDS: Final = (
@@ -153,6 +157,13 @@ def tolerance_setting() -> LossTolerance | None:
     value = os.environ.get("SWITCHFOLD_TOLERANCE", "")
     if not value:
         return None
+    if in_file := _MODEL_IN_FILE.fullmatch(value):
+        try:
+            return load_tolerance(in_file["path"], in_file["model"])
+        except ToleranceFileError as exc:
+            raise ToleranceFileError(
+                f"environment variable SWITCHFOLD_TOLERANCE is {value!r}: {exc}"
+            ) from exc
     try:
         loss, _, floor = value.partition(":")
         return LossTolerance(loss=float(loss), worker_floor=float(floor) if floor else None)
@@ -160,7 +171,7 @@ def tolerance_setting() -> LossTolerance | None:
         why = f" ({exc})" if isinstance(exc, ConfigurationError) else ""
         raise ConfigurationError(
             f"environment variable SWITCHFOLD_TOLERANCE is {value!r}{why}; write a share such as"
-            " 0.05, or 0.05:0.9 with the least share of each rank's contributions"
+            " 0.05, 0.05:0.9 with the least share of each rank's contributions, or FILE.json:MODEL"
         ) from exc
 
 

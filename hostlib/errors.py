@@ -6,6 +6,7 @@ Our exception hierarchy:
 
 HostlibError
 |- ConfigurationError (also ValueError): worker id, number of workers, slots, addresses
+|  |- ToleranceFileError: a file of measured tolerances that is damaged, or lacks the model
 |  `- CredentialsError: certificates and keys that are missing, damaged, or refused by either end
 |     |- UnknownCallerError: a caller without a certificate, or with a revoked one
 |     `- CallerRoleError: a caller whose certificate is for something else
@@ -91,6 +92,10 @@ class HostlibError(Exception):
 
 class ConfigurationError(HostlibError, ValueError):
     """An option is out of its range."""
+
+
+class ToleranceFileError(ConfigurationError):
+    """A file of measured tolerances cannot be read or written, or lacks the model."""
 
 
 class CredentialsError(ConfigurationError):

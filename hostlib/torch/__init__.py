@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .hybrid.hybrid_parallel import HybridParallel
     from .table_embedding import TableEmbedding
     from .table_optimizer import TableOptimizer
+    from .training_task import TrainingTask
 
 __all__ = [
     "CollectiveError",
@@ -40,6 +41,7 @@ __all__ = [
     "SwitchfoldState",
     "TableEmbedding",
     "TableOptimizer",
+    "TrainingTask",
     "allreduce_hook",
     "register",
 ]
@@ -49,6 +51,7 @@ _HOMES = {
     "SwitchfoldState": "ddp.hooks",
     "TableEmbedding": "table_embedding",
     "TableOptimizer": "table_optimizer",
+    "TrainingTask": "training_task",
     "allreduce_hook": "ddp.hooks",
 }
 """Modules that load torch; each is imported when its name is first used."""

@@ -51,7 +51,7 @@ def load_glosses(folder: Path = FOLDER, *, num_classes: int = NUM_CLASSES) -> Gl
     Raises:
         WorkloadDataError: the files are missing, or are not those of WordNet.
     """
-    texts, categories = _read(folder)
+    texts, categories = read_glosses(folder)
     numbers, sizes = np.unique(categories, return_counts=True)
     largest = numbers[np.argsort(-sizes, kind="stable")][:num_classes]
     class_of_number = np.full(int(numbers[-1]) + 1, -1)
@@ -66,8 +66,8 @@ def load_glosses(folder: Path = FOLDER, *, num_classes: int = NUM_CLASSES) -> Gl
     )
 
 
-def _read(folder: Path) -> tuple[list[bytes], NDArray[np.int64]]:
-    """Return the text and the number of the category of each definition."""
+def read_glosses(folder: Path) -> tuple[list[bytes], NDArray[np.int64]]:
+    """Return the text and the number of the category of each definition; WorkloadDataError."""
     texts: list[bytes] = []
     categories: list[int] = []
     for path in (folder / name for name in _FILES):

@@ -30,7 +30,7 @@ RETIRED_NAMES = frozenset(
 DATA_IN_MEMORY = re.compile(
     r"softswitch/|hostlib/(hot_rows|parameter_server|schemes|summation|torch)/"
     r"|hostlib/(engine/allreduce_task|peers/frames/hot)"
-    r"|controller/(cli/demo/report|cli/traces/plot|cli/latency/figures|fabric/trees/tree_picture)"
+    r"|controller/(cli/demo/report|cli/(?:tolerance|traces)/plot|cli/latency/figures|fabric/trees/tree_picture)"
 )
 """Where "layout" is that of data: of tensors, parameters and structures; or of a picture."""
 HANDSHAKE = re.compile(r"hostlib/(factors|hosts|parameter_server|peers)/")
