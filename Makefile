@@ -189,7 +189,7 @@ format: $(VENV)/.dev-installed ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.dev-installed ## Build build/docs: the pages, and the reference of what is public; checks every link
-	$(BIN)/mkdocs build --quiet
+	$(BIN)/mkdocs build --quiet --strict
 
 p4: $(VENV)/.dev-installed ## Compile p4src with the p4c on the PATH (or: docker compose run --rm p4c)
 	$(BIN)/python -m switchfold.p4src.compile
