@@ -84,6 +84,7 @@ from .loss_fill import FillPolicy, TensorFill
 from .loss_tolerance import CompletionReason, ContributorRange, Delivery, LossTolerance
 from .options import SessionOptions
 from .session import Session
+from .step_tolerance import CriticalRegimes
 from .straggler import StragglerPolicy
 from .tracing.transfer_times import TransferTimes
 from .transports.base import Transport
@@ -105,6 +106,7 @@ __all__ = [
     "ContributorRange",
     "ControllerUnreachableError",
     "CredentialsError",
+    "CriticalRegimes",
     "Delivery",
     "DiskFullError",
     "EmptyTensorError",

@@ -18,6 +18,7 @@ from ..errors import ConfigurationError
 from ..loss_fill import FillPolicy, TensorFill
 from ..loss_tolerance import Delivery, LossTolerance, strictest
 from ..options import ReduceOperation
+from ..step_tolerance import StepTolerance
 from ..summation.hadamard import RandomizedHadamard
 
 ParameterTolerance = (
@@ -37,6 +38,8 @@ class BoundedSum:
     fill: TensorFill
     note: Callable[[Delivery], None]
     """Takes the delivery of the result, before the sum's work ends."""
+    observe: Callable[[NDArray[Any], Delivery | None], None] | None = None
+    """Takes the result before that, still spread over its packets: the same bytes on all ranks."""
     dispersal: RandomizedHadamard | None = None
     """How it is spread over its packets."""
     round_number: int = 0
@@ -62,6 +65,8 @@ class BoundedSum:
     ) -> None:
         """Turn a result into that of the gradients, in place, and hand on what it lacks."""
         self.fill.complete(result, delivery, operation)
+        if self.observe is not None:
+            self.observe(result, delivery)
         if self.dispersal is not None:
             self.dispersal.inverse(result, self.round_number)
         if delivery is not None:
@@ -159,9 +164,11 @@ class BucketLosses:
         fill: FillPolicy,
         worker_id: int,
         dispersal: RandomizedHadamard | None = None,
+        steps: StepTolerance | None = None,
     ) -> None:
         self._tolerance, self._fill, self._worker_id = tolerance, fill, worker_id
         self._dispersal = dispersal
+        self._steps = steps or StepTolerance()
         self._buckets: dict[tuple[int, ...], _Bucket] = {}
         self.deliveries: dict[int, Delivery] = {}
         """By bucket."""
@@ -169,17 +176,22 @@ class BucketLosses:
     def bounded(self, index: int, parameters: Sequence[torch.Tensor]) -> BoundedSum:
         """Return what the sum of a bucket may lack; bucket 0 begins a backward pass."""
         if index == 0:
+            self._steps.begin_step()
             self.deliveries = {}
-        deliveries = self.deliveries
+        deliveries, steps = self.deliveries, self._steps
 
         def note(delivery: Delivery) -> None:
             deliveries[index] = delivery
 
+        def observe(result: NDArray[Any], delivery: Delivery | None) -> None:
+            steps.note(index, result, delivery)
+
         bucket = self._bucket(parameters)
         return BoundedSum(
-            tolerance=bucket.tolerance,
+            tolerance=steps.of(bucket.tolerance),
             fill=bucket.fill,
             note=note,
+            observe=observe,
             dispersal=self._dispersal,
             round_number=next(bucket.rounds),
         )

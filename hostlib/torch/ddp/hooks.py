@@ -25,6 +25,7 @@ from ...loss_fill import FillPolicy
 from ...loss_tolerance import NO_LOSS, Delivery, LossTolerance
 from ...options import Precision
 from ...session import Session
+from ...step_tolerance import CriticalRegimes, StepTolerance
 from ...straggler import WAIT_FOR_ALL, StragglerPolicy
 from ...summation.hadamard import RandomizedHadamard
 from ..backend import BACKEND_NAME
@@ -63,7 +64,8 @@ class SwitchfoldState:
     `tolerance` says what gradients may lack because packets were lost: a LossTolerance for all
     parameters, or a mapping or function from a parameter to its own. A bucket takes the strictest
     of its parameters; a parameter without one lacks nothing. The same on all ranks. None: as
-    `straggler`, or the job of `session`, says. `fill` says what takes the place of what is missing.
+    `straggler`, or the job of `session`, says. `critical` says what gradients may lack in critical
+    regimes of the training, if less. `fill` says what takes the place of what is missing.
     `dispersal`, the same on all ranks, spreads each gradient over the packets of its bucket.
     `precision` "block" shares a scale per packet; "exact" rounds each mean once, at two to three
     times the packets. Raises the errors of `Session.join`, and ConfigurationError.
@@ -79,6 +81,7 @@ class SwitchfoldState:
         straggler: StragglerPolicy = WAIT_FOR_ALL,
         precision: Precision = "block",
         tolerance: ParameterTolerance | None = None,
+        critical: CriticalRegimes | None = None,
         fill: FillPolicy | str = FillPolicy.MEAN,
         dispersal: RandomizedHadamard | None = None,
     ) -> None:
@@ -114,6 +117,9 @@ class SwitchfoldState:
                 f"rank {self.rank}: a tolerance, but the job of the session waits for all"
                 " contributions; join it with StragglerPolicy(tolerance=...) on all ranks"
             )
+        of_job = straggler.tolerance if session is None else session.view.straggler.tolerance
+        self.step_tolerance = StepTolerance(critical, of_job if tolerance is None else tolerance)
+        """What the last backward pass tolerated, and why; the same on all ranks."""
         self.session = session or self._join(job, straggler)
         if tolerance is None:
             tolerance = self.session.view.straggler.tolerance
@@ -122,7 +128,9 @@ class SwitchfoldState:
                 f"rank {self.rank}: a dispersal of sums that lack nothing that packets lost; leave"
                 " it out, or give a tolerance and precision 'block'"
             )
-        self._losses = BucketLosses(tolerance, fill, self.session.view.worker_id, dispersal)
+        self._losses = BucketLosses(
+            tolerance, fill, self.session.view.worker_id, dispersal, self.step_tolerance
+        )
         self._recording = group_recording(self.rank, job)
         timeline = None
         if self._recording is not None:

@@ -22,6 +22,7 @@ from ...loss_fill import FillPolicy
 from ...loss_tolerance import Delivery
 from ...schemes import Cluster, Scheme
 from ...session import Session
+from ...step_tolerance import CriticalRegimes, StepTolerance
 from ...straggler import WAIT_FOR_ALL, StragglerPolicy
 from ...tracing.timeline import WAIT
 from ..session_use import use_of
@@ -58,6 +59,7 @@ class HybridOptions:
     cluster: Cluster | None
     straggler: StragglerPolicy | None
     tolerance: LayerTolerance | None
+    critical: CriticalRegimes | None
     fill: FillPolicy
     timeout_s: float
     first_iteration: int
@@ -125,7 +127,9 @@ class HybridRun:
             job="hybrid",
             is_partial=self._straggler.leaves_out_late,
         )
-        self._losses = SwitchLosses(self._layers, options.tolerance, options.fill, session)
+        self._losses = SwitchLosses(
+            self._layers, options.tolerance, options.fill, session, options.critical
+        )
         self._check_agreement()
         self._share_state(module)
         self._recording = group_recording(talk.rank, "hybrid")
@@ -363,6 +367,7 @@ class HybridRun:
             )
         self._claim_session()
         self.schedule.begin(self.iteration)
+        self._losses.steps.begin_step()
         return True
 
     def _claim_session(self) -> None:
@@ -440,6 +445,11 @@ class HybridRun:
     def deliveries(self) -> dict[str, Delivery]:
         """What the gradients of the last iteration lack, by layer that the switch sums."""
         return dict(self._losses.deliveries)
+
+    @property
+    def step_tolerance(self) -> StepTolerance:
+        """What the last iteration tolerated, and why."""
+        return self._losses.steps
 
     @property
     def counters(self) -> dict[str, dict[str, Any]]:

@@ -86,7 +86,7 @@ def test_delivery_tells_what_is_missing(bitmaps: list[int], last: int) -> None:
     is_in = is_in[:num_elements]
     counts = np.array([b.bit_count() for b in bitmaps], np.uint16)
     delivery = Delivery(
-        (0, 1, 2), num_elements, 4, counts, np.array(bitmaps, np.uint32), is_tolerant=True
+        (0, 1, 2), num_elements, 4, counts, np.array(bitmaps, np.uint32), tolerance=TENTH
     )
     covered = [
         each.contributors for each in delivery.contributors for _ in range(each.start, each.end)
