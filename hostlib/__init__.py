@@ -84,7 +84,7 @@ from .loss_fill import FillPolicy, TensorFill
 from .loss_tolerance import CompletionReason, ContributorRange, Delivery, LossTolerance
 from .options import SessionOptions
 from .session import Session
-from .step_tolerance import CriticalRegimes
+from .step_tolerance import CriticalRegimes, LossGuard
 from .straggler import StragglerPolicy
 from .tracing.transfer_times import TransferTimes
 from .transports.base import Transport
@@ -128,6 +128,7 @@ __all__ = [
     "LogClosedError",
     "LogLockedError",
     "LogOrderError",
+    "LossGuard",
     "LossTolerance",
     "MemTransport",
     "Member",

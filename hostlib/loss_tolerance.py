@@ -143,6 +143,23 @@ class Delivery:
         """What the sums could lack; None in a job that tolerates no loss."""
         return self._tolerance
 
+    @property
+    def num_contributions(self) -> int:
+        """How many contributions there are, one of each member to each chunk."""
+        return len(self._members) * len(self._counts)
+
+    @cached_property
+    def num_missing(self) -> int:
+        """How many contributions the sums lack."""
+        return self.num_contributions - int(self._counts.sum())
+
+    @property
+    def num_tolerated(self) -> int:
+        """How many contributions the sums could lack; 0 in a job that tolerates no loss."""
+        if self._tolerance is None:
+            return 0
+        return self._tolerance.lost(len(self._members), len(self._counts))
+
     @cached_property
     def contributors(self) -> tuple[ContributorRange, ...]:
         """How many workers are in the sums, by element: ranges that cover all, in order."""

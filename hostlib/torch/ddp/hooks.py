@@ -25,7 +25,7 @@ from ...loss_fill import FillPolicy
 from ...loss_tolerance import NO_LOSS, Delivery, LossTolerance
 from ...options import Precision
 from ...session import Session
-from ...step_tolerance import CriticalRegimes, StepTolerance
+from ...step_tolerance import CriticalRegimes, LossGuard, StepTolerance
 from ...straggler import WAIT_FOR_ALL, StragglerPolicy
 from ...summation.hadamard import RandomizedHadamard
 from ..backend import BACKEND_NAME
@@ -65,7 +65,8 @@ class SwitchfoldState:
     parameters, or a mapping or function from a parameter to its own. A bucket takes the strictest
     of its parameters; a parameter without one lacks nothing. The same on all ranks. None: as
     `straggler`, or the job of `session`, says. `critical` says what gradients may lack in critical
-    regimes of the training, if less. `fill` says what takes the place of what is missing.
+    regimes of the training, if less; `guard` when they lack nothing for a while, because loss takes
+    what they may lack. `fill` says what takes the place of what is missing.
     `dispersal`, the same on all ranks, spreads each gradient over the packets of its bucket.
     `precision` "block" shares a scale per packet; "exact" rounds each mean once, at two to three
     times the packets. Raises the errors of `Session.join`, and ConfigurationError.
@@ -82,6 +83,7 @@ class SwitchfoldState:
         precision: Precision = "block",
         tolerance: ParameterTolerance | None = None,
         critical: CriticalRegimes | None = None,
+        guard: LossGuard | None = None,
         fill: FillPolicy | str = FillPolicy.MEAN,
         dispersal: RandomizedHadamard | None = None,
     ) -> None:
@@ -118,7 +120,9 @@ class SwitchfoldState:
                 " contributions; join it with StragglerPolicy(tolerance=...) on all ranks"
             )
         of_job = straggler.tolerance if session is None else session.view.straggler.tolerance
-        self.step_tolerance = StepTolerance(critical, of_job if tolerance is None else tolerance)
+        self.step_tolerance = StepTolerance(
+            critical, guard, tolerance=of_job if tolerance is None else tolerance
+        )
         """What the last backward pass tolerated, and why; the same on all ranks."""
         self.session = session or self._join(job, straggler)
         if tolerance is None:

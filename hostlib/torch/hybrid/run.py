@@ -22,7 +22,7 @@ from ...loss_fill import FillPolicy
 from ...loss_tolerance import Delivery
 from ...schemes import Cluster, Scheme
 from ...session import Session
-from ...step_tolerance import CriticalRegimes, StepTolerance
+from ...step_tolerance import CriticalRegimes, LossGuard, StepTolerance
 from ...straggler import WAIT_FOR_ALL, StragglerPolicy
 from ...tracing.timeline import WAIT
 from ..session_use import use_of
@@ -60,6 +60,7 @@ class HybridOptions:
     straggler: StragglerPolicy | None
     tolerance: LayerTolerance | None
     critical: CriticalRegimes | None
+    guard: LossGuard | None
     fill: FillPolicy
     timeout_s: float
     first_iteration: int
@@ -128,7 +129,12 @@ class HybridRun:
             is_partial=self._straggler.leaves_out_late,
         )
         self._losses = SwitchLosses(
-            self._layers, options.tolerance, options.fill, session, options.critical
+            self._layers,
+            options.tolerance,
+            options.fill,
+            session,
+            critical=options.critical,
+            guard=options.guard,
         )
         self._check_agreement()
         self._share_state(module)

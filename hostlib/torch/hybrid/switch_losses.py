@@ -14,7 +14,7 @@ from ...errors import ConfigurationError
 from ...loss_fill import FillPolicy, TensorFill
 from ...loss_tolerance import NO_LOSS, Delivery, LossTolerance, strictest
 from ...session import Session
-from ...step_tolerance import CriticalRegimes, StepTolerance
+from ...step_tolerance import CriticalRegimes, LossGuard, StepTolerance
 from ..bounded_loss import BoundedSum
 from .trained_layers import TrainedLayer
 
@@ -28,7 +28,7 @@ class SwitchLosses:
 
     Without a choice, each sum tolerates what the session's job does. Raises ConfigurationError for
     names that the model does not have, for a choice without a session whose job tolerates loss, and
-    for critical regimes in which sums could lack no less.
+    for critical regimes or a guard that would change nothing.
     """
 
     def __init__(
@@ -37,7 +37,9 @@ class SwitchLosses:
         choice: LayerTolerance | None,
         fill: FillPolicy,
         session: Session | None,
+        *,
         critical: CriticalRegimes | None = None,
+        guard: LossGuard | None = None,
     ) -> None:
         self._fill = fill
         self._worker_id = 0 if session is None else session.view.worker_id
@@ -50,7 +52,7 @@ class SwitchLosses:
         if choice is not None:
             _check(choice, layers)
         self._choice = self._of_job if choice is None else choice
-        self.steps = StepTolerance(critical, self._choice)
+        self.steps = StepTolerance(critical, guard, tolerance=self._choice)
         """What each iteration tolerates; whoever begins one says so."""
         self._sums: dict[str, BoundedSum] = {}
         self.deliveries: dict[str, Delivery] = {}

@@ -13,7 +13,7 @@ from lossy_session import be_rank_0, run_bucket, state_of
 from lossy_sums import LossySession
 from switchfold.hostlib.errors import ConfigurationError
 from switchfold.hostlib.loss_tolerance import NO_LOSS, LossTolerance
-from switchfold.hostlib.step_tolerance import CriticalRegimes
+from switchfold.hostlib.step_tolerance import CriticalRegimes, LossGuard
 from switchfold.hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from torch_ranks import load_torch, require_torch
 
@@ -27,6 +27,7 @@ TENTH = LossTolerance(loss=0.1, worker_floor=0.8)
 LOW = LossTolerance(loss=0.01, worker_floor=0.98)
 TOLERANT = StragglerPolicy(tolerance=TENTH)
 CRITICAL = CriticalRegimes(low=LOW, interval=1)
+LACKING = [0b1110, 0b1110, 0b1111, 0b1111, 0b1111]
 JUMP, JUMPS = [1.0, 1.0, 1.0, 3.0, 3.0, 3.0], [LOW, LOW, TENTH, TENTH, LOW, TENTH]
 """Norms of steps, and what each step may then lack."""
 
@@ -54,6 +55,25 @@ def test_hook_switches_in_the_step_after_a_jump(dispersal: RandomizedHadamard | 
 
 
 @pytest.mark.usefixtures("group")
+def test_hook_lets_buckets_lack_nothing_while_the_guard_acts() -> None:
+    """Each bucket could lack 2 of 20 contributions, and does so in the second and third pass."""
+    session = LossySession(TOLERANT)
+    parameters = [torch.nn.Parameter(torch.zeros(20)) for _ in range(2)]
+    guard = LossGuard(window=2, reliable_steps=2, least_coverage=0.95)
+    skipped: list[bool] = []
+    with state_of(session, guard=guard) as state:
+        for bitmaps in ([], LACKING, LACKING, [], [], []):
+            session.bitmaps = bitmaps
+            for index, parameter in enumerate(parameters):
+                run_bucket(state, index, [parameter])
+            skipped.append(state.step_tolerance.should_skip)
+        assert state.step_tolerance.num_guarded == 1
+        assert state.step_tolerance.num_skipped == 2
+    assert session.tolerances == [TENTH] * 6 + [NO_LOSS] * 4 + [TENTH] * 2
+    assert skipped == [False, True, True, False, False, False]
+
+
+@pytest.mark.usefixtures("group")
 @pytest.mark.parametrize(
     ("policy", "text"), [(WAIT_FOR_ALL, "lack nothing in any case"), (TOLERANT, "must be less")]
 )
@@ -69,12 +89,14 @@ def test_hybrid_ranks_switch_in_the_same_iteration() -> None:
     def rank_main(rank: int) -> Any:
         module = seeded(three_layers, 1)
         said: list[dict[str, LossTolerance | None]] = []
-        with ranks.wrap(rank, module, scheme="ina", critical=CRITICAL) as model:
+        options: dict[str, Any] = {"critical": CRITICAL, "guard": LossGuard(window=1)}
+        with ranks.wrap(rank, module, scheme="ina", **options) as model:
             for norm in JUMP:
                 model.zero_grad()
                 (norm * model(torch.ones(4, 12)).sum()).backward()
                 said.append({name: each.tolerance for name, each in model.deliveries.items()})
             assert model.step_tolerance.num_steps == len(JUMP)
+            assert model.step_tolerance.num_guarded == 0, "nothing is lost"
         return parameters_of(module).tolist(), said
 
     found = ranks.run(rank_main)
