@@ -20,6 +20,7 @@ from ..loss_tolerance import Delivery, LossTolerance, strictest
 from ..options import ReduceOperation
 from ..step_tolerance import StepTolerance
 from ..summation.hadamard import RandomizedHadamard
+from .agreement import tolerance_text
 
 ParameterTolerance = (
     LossTolerance
@@ -150,6 +151,10 @@ def _forget(_: Delivery) -> None:
     pass
 
 
+def _agree_with_none(_: Mapping[str, str]) -> None:
+    pass
+
+
 @final
 class BucketLosses:
     """Tolerance and fill of each bucket; deliveries of the last backward pass.
@@ -164,11 +169,15 @@ class BucketLosses:
         fill: FillPolicy,
         worker_id: int,
         dispersal: RandomizedHadamard | None = None,
+        *,
         steps: StepTolerance | None = None,
+        agree: Callable[[Mapping[str, str]], None] = _agree_with_none,
     ) -> None:
+        """`agree` raises an error on all ranks if what they give it differs between them."""
         self._tolerance, self._fill, self._worker_id = tolerance, fill, worker_id
         self._dispersal = dispersal
         self._steps = steps or StepTolerance()
+        self._agree = agree
         self._buckets: dict[tuple[int, ...], _Bucket] = {}
         self.deliveries: dict[int, Delivery] = {}
         """By bucket."""
@@ -186,7 +195,7 @@ class BucketLosses:
         def observe(result: NDArray[Any], delivery: Delivery | None) -> None:
             steps.note(index, result, delivery)
 
-        bucket = self._bucket(parameters)
+        bucket = self._bucket(index, parameters)
         return BoundedSum(
             tolerance=steps.of(bucket.tolerance),
             fill=bucket.fill,
@@ -196,14 +205,17 @@ class BucketLosses:
             round_number=next(bucket.rounds),
         )
 
-    def _bucket(self, parameters: Sequence[torch.Tensor]) -> _Bucket:
+    def _bucket(self, index: int, parameters: Sequence[torch.Tensor]) -> _Bucket:
         key = tuple(id(parameter) for parameter in parameters)
         bucket = self._buckets.get(key)
         if bucket is None or not bucket.is_of(parameters):
             self._forget(set(key))
+            tolerance = self._of(parameters)
+            if tolerance is not self._tolerance:  # each rank has asked its own mapping or function
+                self._agree({f"tolerance of DDP bucket {index}": tolerance_text(tolerance)})
             bucket = self._buckets[key] = _Bucket(
                 tuple(weakref.ref(parameter) for parameter in parameters),
-                self._of(parameters),
+                tolerance,
                 TensorFill(self._fill, self._worker_id),
                 # What is kept from a sum to the next one has the signs of both.
                 itertools.repeat(0) if self._fill.keeps_state else itertools.count(),
