@@ -136,6 +136,13 @@ class StepTolerance:
 
         Raises ConfigurationError if sums may lack nothing, or no more than in critical regimes.
         """
+        given: list[tuple[str, object, type]] = [
+            ("critical", critical, CriticalRegimes),
+            ("guard", guard, LossGuard),
+        ]
+        for name, option, kind in given:
+            if option is not None and not isinstance(option, kind):
+                raise ConfigurationError(f"{name} is {option!r}; give a {kind.__name__}, or None")
         for what, option in (("critical regimes", critical), ("a loss guard", guard)):
             if option is not None and tolerance is None:
                 raise ConfigurationError(

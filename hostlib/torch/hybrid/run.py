@@ -128,6 +128,7 @@ class HybridRun:
             job="hybrid",
             is_partial=self._straggler.leaves_out_late,
         )
+        self._check_agreement()
         self._losses = SwitchLosses(
             self._layers,
             options.tolerance,
@@ -136,7 +137,6 @@ class HybridRun:
             critical=options.critical,
             guard=options.guard,
         )
-        self._check_agreement()
         self._share_state(module)
         self._recording = group_recording(talk.rank, "hybrid")
         self._timeline = None if self._recording is None else self._recording.timeline

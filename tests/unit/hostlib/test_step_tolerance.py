@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -161,6 +161,8 @@ def test_options_that_change_nothing_are_refused() -> None:
     critical, guard = CriticalRegimes(low=LOW), LossGuard()
     with pytest.raises(ConfigurationError, match=r"may lack 0\.02 in critical regimes, and 0\.02"):
         StepTolerance(critical, tolerance=LOW)
+    with pytest.raises(ConfigurationError, match=r"critical is 0\.02; give a CriticalRegimes"):
+        StepTolerance(cast("Any", 0.02), tolerance=HIGH)
     with pytest.raises(ConfigurationError, match="critical regimes of sums that lack nothing"):
         StepTolerance(critical)
     with pytest.raises(ConfigurationError, match="a loss guard of sums that lack nothing"):
