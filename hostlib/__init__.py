@@ -85,6 +85,7 @@ from .loss_fill import FillPolicy, TensorFill
 from .loss_tolerance import CompletionReason, ContributorRange, Delivery, LossTolerance
 from .options import SessionOptions
 from .session import Session
+from .step_tolerance import CriticalRegimes, LossGuard
 from .straggler import StragglerPolicy
 from .tolerance_file import load_tolerance
 from .tracing.transfer_times import TransferTimes
@@ -107,6 +108,7 @@ __all__ = [
     "ContributorRange",
     "ControllerUnreachableError",
     "CredentialsError",
+    "CriticalRegimes",
     "Delivery",
     "DiskFullError",
     "EmptyTensorError",
@@ -128,6 +130,7 @@ __all__ = [
     "LogClosedError",
     "LogLockedError",
     "LogOrderError",
+    "LossGuard",
     "LossTolerance",
     "MemTransport",
     "Member",

@@ -120,13 +120,13 @@ class Delivery:
         contributors: NDArray[np.uint16],
         bitmaps: NDArray[np.uint32] | None,
         *,
-        is_tolerant: bool,
+        tolerance: LossTolerance | None,
     ) -> None:
         """`contributors` and `bitmaps` by chunk; no bitmaps: it is not known who is missing."""
         self._members = tuple(members)
         self._num_elements, self._values = num_elements, values_per_chunk
         self._counts, self._bitmaps = contributors, bitmaps
-        self._is_tolerant = is_tolerant
+        self._tolerance = tolerance
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -137,6 +137,28 @@ class Delivery:
     def num_elements(self) -> int:
         """Number of elements of the tensor."""
         return self._num_elements
+
+    @property
+    def tolerance(self) -> LossTolerance | None:
+        """What the sums could lack; None in a job that tolerates no loss."""
+        return self._tolerance
+
+    @property
+    def num_contributions(self) -> int:
+        """How many contributions there are, one of each member to each chunk."""
+        return len(self._members) * len(self._counts)
+
+    @cached_property
+    def num_missing(self) -> int:
+        """How many contributions the sums lack."""
+        return self.num_contributions - int(self._counts.sum())
+
+    @property
+    def num_tolerated(self) -> int:
+        """How many contributions the sums could lack; 0 in a job that tolerates no loss."""
+        if self._tolerance is None:
+            return 0
+        return self._tolerance.lost(len(self._members), len(self._counts))
 
     @cached_property
     def contributors(self) -> tuple[ContributorRange, ...]:
@@ -184,7 +206,7 @@ class Delivery:
         """Why the sum was complete."""
         if (self._counts == len(self._members)).all():
             return CompletionReason.ALL
-        return CompletionReason.TOLERATED if self._is_tolerant else CompletionReason.LATE
+        return CompletionReason.LATE if self._tolerance is None else CompletionReason.TOLERATED
 
     def lacking(self) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
         """Return the elements whose sums lack somebody, in order, and their contributors."""

@@ -64,6 +64,8 @@ def check_waiting(live: LiveJob, request: JobRequest, join_request: pb.JoinReque
         )
     first = job_terms(live.job)
     if request != first:
+        if join_request.worker_id < live.job.num_workers:
+            live.other_terms[join_request.worker_id] = str(request)
         raise InvalidJobError(
             f"job {request.name!r}: worker {join_request.worker_id} wants {request}, the first "
             f"worker said {first}; start all workers alike"

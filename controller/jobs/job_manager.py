@@ -19,6 +19,7 @@ from ..views.join_reply import commit, join_reply
 from ..views.view_change import Change, Limits
 from ..views.view_changes import JobChanges
 from ..views.views import Views
+from .arrival import job_terms
 from .job import Generation, RowServer, View, WorkerState
 from .live_job import LiveJob
 from .worker_lease import WorkerLease
@@ -275,6 +276,10 @@ class JobManager:
             f"job {live.name!r}: worker {missing} of {live.job.num_workers} never arrived "
             f"within {live.join_timeout_s:g} s; start all workers, check their addresses"
         )
+        refused = [worker_id for worker_id in live.missing if worker_id in live.other_terms]
+        if refused:
+            wanted = "; ".join(f"worker {each} wanted {live.other_terms[each]}" for each in refused)
+            text += f". Refused: {wanted}; the first worker said {job_terms(live.job)}"
         self.end(live, f"worker {missing} never arrived", WorkersMissingError(text))
 
     def release_barriers(self, live: LiveJob) -> None:

@@ -37,6 +37,8 @@ class LiveJob:
         self.join_timeout_s: Final = join_timeout_s
         self.leases: Final[dict[WorkerId, WorkerLease]] = {}
         """Workers that have arrived and neither left nor were lost."""
+        self.other_terms: Final[dict[WorkerId, str]] = {}
+        """What refused workers wanted that came with other terms while the job waited."""
         self.barriers: Final = Barriers(released)
         self.stalls: Final = Stalls()
         self.retreat: Final = Retreat()

@@ -21,7 +21,7 @@ from ..errors import (
     UnsupportedDtypeError,
 )
 from ..future import AllreduceFuture
-from ..loss_tolerance import Delivery
+from ..loss_tolerance import Delivery, LossTolerance
 from ..native.library import ToleranceStruct
 from ..options import ReduceOperation, Summation
 from ..peers.results import RetainedResult
@@ -180,13 +180,17 @@ class AllreduceTask:
         if not (view.is_on_switch and view.straggler.allow_partial):
             return
         values.bitmaps = np.zeros(values.num_chunks, np.uint32)
-        if view.straggler.tolerance is None:
-            return
-        tolerance = self._summation.tolerance or view.straggler.tolerance
-        if tolerance.lost(view.num_workers, values.num_chunks):
+        tolerance = self._tolerance
+        if tolerance is not None and tolerance.lost(view.num_workers, values.num_chunks):
             place = view.member_ids.index(view.worker_id)
             left, limit = tolerance.budget(view.num_workers, values.num_chunks, place)
             values.tolerance = ToleranceStruct(left=left, limit=limit)
+
+    @property
+    def _tolerance(self) -> LossTolerance | None:
+        """What the sums may lack; None in a job that tolerates no loss."""
+        of_job = self._view.straggler.tolerance
+        return of_job if of_job is None else self._summation.tolerance or of_job
 
     @property
     def is_settled(self) -> bool:
@@ -352,7 +356,7 @@ class AllreduceTask:
             self._view.values_per_packet,
             contributors,
             bitmaps,
-            is_tolerant=self._view.straggler.tolerance is not None,
+            tolerance=self._tolerance,
         )
 
     def _num_contributors(self) -> int:

@@ -177,7 +177,7 @@ class SlotProbe:
             return AllreduceTimeoutError(
                 f"{what}; the switch has this round from worker {names} but takes none from worker"
                 f" {view.worker_id}: if 'mismatch' in 'switchfold job show' is not 0, the workers"
-                " submit different shapes, dtypes, operations or labels; if it is, this worker's"
-                " packets are likely lost before they reach the switch"
+                " submit different shapes, dtypes, operations, labels or tolerances; if it is, this"
+                " worker's packets are likely lost before they reach the switch"
             )
         return None

@@ -18,7 +18,9 @@ from ..errors import ConfigurationError
 from ..loss_fill import FillPolicy, TensorFill
 from ..loss_tolerance import Delivery, LossTolerance, strictest
 from ..options import ReduceOperation
+from ..step_tolerance import StepTolerance
 from ..summation.hadamard import RandomizedHadamard
+from .agreement import tolerance_text
 
 ParameterTolerance = (
     LossTolerance
@@ -37,6 +39,8 @@ class BoundedSum:
     fill: TensorFill
     note: Callable[[Delivery], None]
     """Takes the delivery of the result, before the sum's work ends."""
+    observe: Callable[[NDArray[Any], Delivery | None], None] | None = None
+    """Takes the result before that, still spread over its packets: the same bytes on all ranks."""
     dispersal: RandomizedHadamard | None = None
     """How it is spread over its packets."""
     round_number: int = 0
@@ -62,6 +66,8 @@ class BoundedSum:
     ) -> None:
         """Turn a result into that of the gradients, in place, and hand on what it lacks."""
         self.fill.complete(result, delivery, operation)
+        if self.observe is not None:
+            self.observe(result, delivery)
         if self.dispersal is not None:
             self.dispersal.inverse(result, self.round_number)
         if delivery is not None:
@@ -145,6 +151,10 @@ def _forget(_: Delivery) -> None:
     pass
 
 
+def _agree_with_none(_: Mapping[str, str]) -> None:
+    pass
+
+
 @final
 class BucketLosses:
     """Tolerance and fill of each bucket; deliveries of the last backward pass.
@@ -159,9 +169,15 @@ class BucketLosses:
         fill: FillPolicy,
         worker_id: int,
         dispersal: RandomizedHadamard | None = None,
+        *,
+        steps: StepTolerance | None = None,
+        agree: Callable[[Mapping[str, str]], None] = _agree_with_none,
     ) -> None:
+        """`agree` raises an error on all ranks if what they give it differs between them."""
         self._tolerance, self._fill, self._worker_id = tolerance, fill, worker_id
         self._dispersal = dispersal
+        self._steps = steps or StepTolerance()
+        self._agree = agree
         self._buckets: dict[tuple[int, ...], _Bucket] = {}
         self.deliveries: dict[int, Delivery] = {}
         """By bucket."""
@@ -169,29 +185,37 @@ class BucketLosses:
     def bounded(self, index: int, parameters: Sequence[torch.Tensor]) -> BoundedSum:
         """Return what the sum of a bucket may lack; bucket 0 begins a backward pass."""
         if index == 0:
+            self._steps.begin_step()
             self.deliveries = {}
-        deliveries = self.deliveries
+        deliveries, steps = self.deliveries, self._steps
 
         def note(delivery: Delivery) -> None:
             deliveries[index] = delivery
 
-        bucket = self._bucket(parameters)
+        def observe(result: NDArray[Any], delivery: Delivery | None) -> None:
+            steps.note(index, result, delivery)
+
+        bucket = self._bucket(index, parameters)
         return BoundedSum(
-            tolerance=bucket.tolerance,
+            tolerance=steps.of(bucket.tolerance),
             fill=bucket.fill,
             note=note,
+            observe=observe,
             dispersal=self._dispersal,
             round_number=next(bucket.rounds),
         )
 
-    def _bucket(self, parameters: Sequence[torch.Tensor]) -> _Bucket:
+    def _bucket(self, index: int, parameters: Sequence[torch.Tensor]) -> _Bucket:
         key = tuple(id(parameter) for parameter in parameters)
         bucket = self._buckets.get(key)
         if bucket is None or not bucket.is_of(parameters):
             self._forget(set(key))
+            tolerance = self._of(parameters)
+            if tolerance is not self._tolerance:  # each rank has asked its own mapping or function
+                self._agree({f"tolerance of DDP bucket {index}": tolerance_text(tolerance)})
             bucket = self._buckets[key] = _Bucket(
                 tuple(weakref.ref(parameter) for parameter in parameters),
-                self._of(parameters),
+                tolerance,
                 TensorFill(self._fill, self._worker_id),
                 # What is kept from a sum to the next one has the signs of both.
                 itertools.repeat(0) if self._fill.keeps_state else itertools.count(),

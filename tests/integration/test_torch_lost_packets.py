@@ -67,3 +67,9 @@ def test_contributions_are_missing_within_the_bounds(
 
 def test_counts_lack_nothing(outcomes: list[dict[str, Any]]) -> None:
     assert [each["backend zero"]["counts"] for each in outcomes] == [[NUM_RANKS]] * NUM_RANKS
+
+
+def test_ranks_that_disagree_are_all_told(outcomes: list[dict[str, Any]]) -> None:
+    for rank, each in enumerate(outcomes):
+        assert each["disagreement"].startswith(f"rank {rank}: the ranks have different options")
+        assert "worker_floor 0.8 on ranks [0, 2, 3], loss 0.2 with" in each["disagreement"]

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from switchfold.hostlib.errors import ConfigurationError
 from switchfold.hostlib.loss_fill import FillPolicy
 from switchfold.hostlib.loss_tolerance import Delivery, LossTolerance
 from switchfold.hostlib.session import Session
@@ -66,6 +67,7 @@ def run(rank: int, folder: str) -> dict[str, Any]:
     """Train by the hook, over the backend and by hybrid training; return figures for the test."""
     said: dict[str, Any] = {}
     _init("gloo", rank, folder)
+    said["disagreement"] = _disagree(rank)
     with SwitchfoldState(tolerance=TOLERANCE) as joined:
         for fill in FillPolicy:
             said[f"hook {fill}"] = _train_by_hook(joined.session, fill)
@@ -83,6 +85,15 @@ def _init(backend: str, rank: int, folder: str) -> None:
     dist.init_process_group(
         backend, init_method=f"file://{store}", rank=rank, world_size=4, timeout=TIMEOUT
     )
+
+
+def _disagree(rank: int) -> str:
+    """Let rank 1 tolerate more than the others; return what a rank is told."""
+    try:
+        SwitchfoldState(tolerance=LossTolerance(loss=0.2) if rank == 1 else TOLERANCE)
+    except ConfigurationError as error:
+        return str(error)
+    return "nothing"
 
 
 def _train_by_hook(session: Session, fill: FillPolicy) -> dict[str, Any]:

@@ -20,11 +20,11 @@ torch, _ = load_torch()
 from switchfold.hostlib.torch.ddp import hooks as ddp_hooks  # noqa: E402
 
 
-def be_rank_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Be rank 0 of a group over Gloo."""
+def be_rank_0(monkeypatch: pytest.MonkeyPatch, num_ranks: int = NUM_WORKERS) -> None:
+    """Be rank 0 of a group over Gloo, whose other ranks say what this one does."""
     for name, answer in {
         "get_rank": 0,
-        "get_world_size": NUM_WORKERS,
+        "get_world_size": num_ranks,
         "get_backend": "gloo",
     }.items():
 
@@ -32,6 +32,11 @@ def be_rank_0(monkeypatch: pytest.MonkeyPatch) -> None:
             return answer
 
         monkeypatch.setattr(ddp_hooks.dist, name, ask)
+
+    def gather(said: list[Any], own: Any, **_: Any) -> None:
+        said[:] = [own] * len(said)
+
+    monkeypatch.setattr(ddp_hooks.dist, "all_gather_object", gather)
 
 
 def state_of(session: LossySession, **options: Any) -> ddp_hooks.SwitchfoldState:

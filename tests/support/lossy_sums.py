@@ -16,6 +16,7 @@ from switchfold.hostlib.loss_tolerance import Delivery, LossTolerance
 from switchfold.hostlib.straggler import StragglerPolicy
 
 NUM_WORKERS = 4
+TENTH = LossTolerance(loss=0.1)
 
 
 def delivery_of(
@@ -25,6 +26,7 @@ def delivery_of(
     values_per_chunk: int = 4,
     num_workers: int = NUM_WORKERS,
     is_named: bool = True,
+    tolerance: LossTolerance = TENTH,
 ) -> Delivery:
     """Return what a result with these bitmaps by chunk says; not `is_named`: not who is missing."""
     found = np.array(bitmaps, np.uint32)
@@ -35,7 +37,7 @@ def delivery_of(
         values_per_chunk,
         counts,
         found if is_named else None,
-        is_tolerant=True,
+        tolerance=tolerance,
     )
 
 
@@ -74,7 +76,10 @@ class LossySession:
         self.given.append(array.tolist())
         num_chunks = -(-len(array) // 4)
         bitmaps = (self.bitmaps or [(1 << NUM_WORKERS) - 1] * num_chunks)[:num_chunks]
-        delivery = delivery_of(bitmaps, len(array), num_workers=len(self.members))
+        tolerance = named["tolerance"] or self.view.straggler.tolerance or TENTH
+        delivery = delivery_of(
+            bitmaps, len(array), num_workers=len(self.members), tolerance=tolerance
+        )
         counts = np.array([b.bit_count() for b in bitmaps]).repeat(4)[: len(array)]
         result = array.copy() if op == "mean" else (array * counts).astype(array.dtype)
         is_exact = named.get("precision", "exact") == "exact" and array.dtype.kind == "f"

@@ -79,6 +79,7 @@ class RankTrainer:
         """`joined` has the session, and no tolerance."""
         self._joined = joined
         self._task: TrainingTask | None = None
+        self._state = joined
         self._hooked = _Hooked(joined)
         self._wrapped: Any = None
         self._plan: Mapping[str, Any] = {}
@@ -96,6 +97,11 @@ class RankTrainer:
             )
         self._task, self._plan = task, plan
         self._hooked = _Hooked(self._joined)
+        # Ranks compare their options, by Gloo as well.
+        tolerance = LossTolerance(loss=plan["rate"])
+        self._state = SwitchfoldState(
+            session=self._joined.session, tolerance=tolerance, fill=plan["fill"], timeout=_TIMEOUT
+        )
         self._wrapped = DistributedDataParallel(task.model, broadcast_buffers=False)
         self._wrapped.register_comm_hook(self._hooked, _hook)
         self._warm_up(task)
@@ -106,11 +112,8 @@ class RankTrainer:
         """Train as prepared; return what came of it."""
         task, plan, missing = self._task, self._plan, Missing()
         assert task is not None, "a training without its preparation"
-        tolerance = LossTolerance(loss=plan["rate"])
         epochs = plan["epochs"] or task.epochs
-        with SwitchfoldState(
-            session=self._joined.session, tolerance=tolerance, fill=plan["fill"], timeout=_TIMEOUT
-        ) as state:
+        with self._state as state:
             self._hooked.state = state
             metrics = [self._measure(task)]
             for _epoch in range(epochs):

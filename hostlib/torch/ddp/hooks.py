@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import logging
 import os
+from collections.abc import Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Final, Self, cast, final
@@ -25,8 +26,10 @@ from ...loss_fill import FillPolicy
 from ...loss_tolerance import NO_LOSS, Delivery, LossTolerance
 from ...options import Precision
 from ...session import Session
+from ...step_tolerance import CriticalRegimes, LossGuard, StepTolerance
 from ...straggler import WAIT_FOR_ALL, StragglerPolicy
 from ...summation.hadamard import RandomizedHadamard
+from ..agreement import differences, dispersal_text, tolerance_text
 from ..backend import BACKEND_NAME
 from ..bounded_loss import (
     BoundedSum,
@@ -63,7 +66,9 @@ class SwitchfoldState:
     `tolerance` says what gradients may lack because packets were lost: a LossTolerance for all
     parameters, or a mapping or function from a parameter to its own. A bucket takes the strictest
     of its parameters; a parameter without one lacks nothing. The same on all ranks. None: as
-    `straggler`, or the job of `session`, says. `fill` says what takes the place of what is missing.
+    `straggler`, or the job of `session`, says. `critical` says what gradients may lack in critical
+    regimes of the training, if less; `guard` when they lack nothing for a while, because loss takes
+    what they may lack. `fill` says what takes the place of what is missing.
     `dispersal`, the same on all ranks, spreads each gradient over the packets of its bucket.
     `precision` "block" shares a scale per packet; "exact" rounds each mean once, at two to three
     times the packets. Raises the errors of `Session.join`, and ConfigurationError.
@@ -79,6 +84,8 @@ class SwitchfoldState:
         straggler: StragglerPolicy = WAIT_FOR_ALL,
         precision: Precision = "block",
         tolerance: ParameterTolerance | None = None,
+        critical: CriticalRegimes | None = None,
+        guard: LossGuard | None = None,
         fill: FillPolicy | str = FillPolicy.MEAN,
         dispersal: RandomizedHadamard | None = None,
     ) -> None:
@@ -101,6 +108,21 @@ class SwitchfoldState:
                 f"the process group has the backend {BACKEND_NAME!r}, which sums on the switch by"
                 " itself; train without this hook, or make the group with Gloo or NCCL"
             )
+        is_own = tolerance is not None
+        if tolerance is None:
+            tolerance = (straggler if session is None else session.view.straggler).tolerance
+        # Before a rank refuses an option, or asks for a job, that the others do not.
+        self._agree(
+            {
+                "tolerance": tolerance_text(tolerance),
+                "straggler": f"quorum {straggler.quorum} and deadline_s {straggler.deadline_s}",
+                "precision": precision,
+                "critical": str(critical),
+                "guard": str(guard),
+                "fill": str(fill),
+                "dispersal": dispersal_text(dispersal),
+            }
+        )
         self._owns_session = session is None
         if session is not None and session.view.num_workers != self.num_ranks:
             raise ConfigurationError(
@@ -109,20 +131,27 @@ class SwitchfoldState:
                 " join a job of the group's ranks"
             )
         job = job or self._job_name()
-        if session is not None and tolerance is not None and not session.view.straggler.tolerance:
+        if session is not None and is_own and not session.view.straggler.tolerance:
             raise ConfigurationError(
                 f"rank {self.rank}: a tolerance, but the job of the session waits for all"
                 " contributions; join it with StragglerPolicy(tolerance=...) on all ranks"
             )
+        self.step_tolerance = StepTolerance(critical, guard, tolerance=tolerance)
+        """What the last backward pass tolerated, and why; the same on all ranks."""
         self.session = session or self._join(job, straggler)
-        if tolerance is None:
-            tolerance = self.session.view.straggler.tolerance
         if dispersal is not None and (tolerance is None or precision == "exact"):
             raise ConfigurationError(
                 f"rank {self.rank}: a dispersal of sums that lack nothing that packets lost; leave"
                 " it out, or give a tolerance and precision 'block'"
             )
-        self._losses = BucketLosses(tolerance, fill, self.session.view.worker_id, dispersal)
+        self._losses = BucketLosses(
+            tolerance,
+            fill,
+            self.session.view.worker_id,
+            dispersal,
+            steps=self.step_tolerance,
+            agree=self._agree,
+        )
         self._recording = group_recording(self.rank, job)
         timeline = None
         if self._recording is not None:
@@ -237,6 +266,17 @@ class SwitchfoldState:
         first, *_ = _dist.get_process_group_ranks(group)
         _dist.broadcast_object_list(runs, src=first, group=group)
         return str(runs[0])
+
+    def _agree(self, options: Mapping[str, str]) -> None:
+        """Raise ConfigurationError on all ranks if their options differ; all ranks must call it."""
+        said: list[Any] = [None] * self.num_ranks
+        _dist.all_gather_object(said, dict(options), group=self.process_group)
+        text = differences(said)
+        if text:
+            raise ConfigurationError(
+                f"rank {self.rank}: the ranks have different options: {text}; give the same on all"
+                " ranks"
+            )
 
     def _close_at_exit(self) -> None:
         # A forked process shares the connections, and must not leave in the parent's place.

@@ -20,6 +20,7 @@ from ...loss_fill import FillPolicy
 from ...loss_tolerance import Delivery
 from ...schemes import Cluster, InformationBook, Scheme
 from ...session import Session
+from ...step_tolerance import CriticalRegimes, LossGuard, StepTolerance
 from ...straggler import StragglerPolicy
 from ..bounded_loss import fill_policy
 from ..process_group.environment import peer_address
@@ -61,7 +62,9 @@ class HybridParallel(nn.Module):
     `tolerance`: what gradients that the switch sums may lack because packets were lost, for all
     layers or as a mapping by layer or parameter name; a layer takes the strictest of its parameters
     and lacks nothing if it is not named. The session's job must have a tolerance, which is the
-    default. `fill`: what takes the place of what is missing (`FillPolicy`).
+    default. `critical`: what they may lack in critical regimes of the training, if less. `guard`:
+    when they lack nothing for a while, because loss takes what they may lack.
+    `fill`: what takes the place of what is missing (`FillPolicy`).
     `timeout_s`: limit for the exchange of a layer, counted from its turn.
     `first_iteration`: number of the first iteration, for a run that resumes with the same servers;
     see `iteration`.
@@ -90,6 +93,8 @@ class HybridParallel(nn.Module):
         cluster: Cluster | None = None,
         straggler: StragglerPolicy | None = None,
         tolerance: LayerTolerance | None = None,
+        critical: CriticalRegimes | None = None,
+        guard: LossGuard | None = None,
         fill: FillPolicy | str = FillPolicy.MEAN,
         timeout_s: float = 60.0,
         first_iteration: int = 0,
@@ -121,6 +126,8 @@ class HybridParallel(nn.Module):
             cluster=cluster,
             straggler=straggler,
             tolerance=tolerance,
+            critical=critical,
+            guard=guard,
             fill=fill_policy(fill),
             timeout_s=timeout_s,
             first_iteration=first_iteration,
@@ -206,6 +213,11 @@ class HybridParallel(nn.Module):
         their order.
         """
         return self._run.deliveries
+
+    @property
+    def step_tolerance(self) -> StepTolerance:
+        """What the last iteration tolerated, and why; the same on all ranks."""
+        return self._run.step_tolerance
 
     @property
     def counters(self) -> dict[str, dict[str, Any]]:

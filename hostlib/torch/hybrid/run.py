@@ -22,6 +22,7 @@ from ...loss_fill import FillPolicy
 from ...loss_tolerance import Delivery
 from ...schemes import Cluster, Scheme
 from ...session import Session
+from ...step_tolerance import CriticalRegimes, LossGuard, StepTolerance
 from ...straggler import WAIT_FOR_ALL, StragglerPolicy
 from ...tracing.timeline import WAIT
 from ..session_use import use_of
@@ -58,6 +59,8 @@ class HybridOptions:
     cluster: Cluster | None
     straggler: StragglerPolicy | None
     tolerance: LayerTolerance | None
+    critical: CriticalRegimes | None
+    guard: LossGuard | None
     fill: FillPolicy
     timeout_s: float
     first_iteration: int
@@ -125,8 +128,15 @@ class HybridRun:
             job="hybrid",
             is_partial=self._straggler.leaves_out_late,
         )
-        self._losses = SwitchLosses(self._layers, options.tolerance, options.fill, session)
         self._check_agreement()
+        self._losses = SwitchLosses(
+            self._layers,
+            options.tolerance,
+            options.fill,
+            session,
+            critical=options.critical,
+            guard=options.guard,
+        )
         self._share_state(module)
         self._recording = group_recording(talk.rank, "hybrid")
         self._timeline = None if self._recording is None else self._recording.timeline
@@ -363,6 +373,7 @@ class HybridRun:
             )
         self._claim_session()
         self.schedule.begin(self.iteration)
+        self._losses.steps.begin_step()
         return True
 
     def _claim_session(self) -> None:
@@ -440,6 +451,11 @@ class HybridRun:
     def deliveries(self) -> dict[str, Delivery]:
         """What the gradients of the last iteration lack, by layer that the switch sums."""
         return dict(self._losses.deliveries)
+
+    @property
+    def step_tolerance(self) -> StepTolerance:
+        """What the last iteration tolerated, and why."""
+        return self._losses.steps
 
     @property
     def counters(self) -> dict[str, dict[str, Any]]:

@@ -5,12 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast, final
+from dataclasses import replace
+from typing import Any, cast, final
+
+from numpy.typing import NDArray
 
 from ...errors import ConfigurationError
 from ...loss_fill import FillPolicy, TensorFill
 from ...loss_tolerance import NO_LOSS, Delivery, LossTolerance, strictest
 from ...session import Session
+from ...step_tolerance import CriticalRegimes, LossGuard, StepTolerance
 from ..bounded_loss import BoundedSum
 from .trained_layers import TrainedLayer
 
@@ -23,7 +27,8 @@ class SwitchLosses:
     """Tolerance and fill of each layer's sum; deliveries of the last iteration.
 
     Without a choice, each sum tolerates what the session's job does. Raises ConfigurationError for
-    names that the model does not have, and for a choice without a session whose job tolerates loss.
+    names that the model does not have, for a choice without a session whose job tolerates loss, and
+    for critical regimes or a guard that would change nothing.
     """
 
     def __init__(
@@ -32,6 +37,9 @@ class SwitchLosses:
         choice: LayerTolerance | None,
         fill: FillPolicy,
         session: Session | None,
+        *,
+        critical: CriticalRegimes | None = None,
+        guard: LossGuard | None = None,
     ) -> None:
         self._fill = fill
         self._worker_id = 0 if session is None else session.view.worker_id
@@ -44,6 +52,8 @@ class SwitchLosses:
         if choice is not None:
             _check(choice, layers)
         self._choice = self._of_job if choice is None else choice
+        self.steps = StepTolerance(critical, guard, tolerance=self._choice)
+        """What each iteration tolerates; whoever begins one says so."""
         self._sums: dict[str, BoundedSum] = {}
         self.deliveries: dict[str, Delivery] = {}
         """By layer."""
@@ -57,6 +67,7 @@ class SwitchLosses:
         """Begin without layers and without a past, as after another plan."""
         self._sums.clear()
         self.deliveries.clear()
+        self.steps.restart()
 
     def add(self, key: str, layer: str, parameters: Sequence[str]) -> None:
         """Note which parameters of a layer the sum of a key has."""
@@ -64,15 +75,20 @@ class SwitchLosses:
         def note(delivery: Delivery) -> None:
             self.deliveries[layer] = delivery
 
+        def observe(result: NDArray[Any], delivery: Delivery | None) -> None:
+            self.steps.note(key, result, delivery)
+
         self._sums[key] = BoundedSum(
             tolerance=self._of(layer, parameters),
             fill=TensorFill(self._fill, self._worker_id),
             note=note,
+            observe=observe,
         )
 
     def bounded(self, key: str) -> BoundedSum:
-        """Return what the sum of a key may lack."""
-        return self._sums[key]
+        """Return what the sum of a key may lack in this iteration."""
+        bounded = self._sums[key]
+        return replace(bounded, tolerance=self.steps.of(bounded.tolerance))
 
     def _of(self, layer: str, parameters: Sequence[str]) -> LossTolerance | None:
         choice = self._choice

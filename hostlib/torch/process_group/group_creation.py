@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import logging
 from collections.abc import Callable, Sequence
 
@@ -14,6 +15,7 @@ from ...config import fill_setting, precision_setting, tolerance_setting
 from ...errors import ConfigurationError, HostlibError
 from ...session import Session
 from ...straggler import StragglerPolicy
+from ..agreement import differences, tolerance_text
 from ..errors import GroupJoinError
 from ..precision import GroupPrecision
 from ..timeline import group_recording
@@ -84,15 +86,24 @@ def _join(
     """Return a session, or None and the reason; all ranks return the same kind and reason."""
     transport = place = straggler = None
     problem = ""
+    settings: dict[str, str] = {}
     try:
         place = make_place()
         straggler = _straggler()
+        settings = _settings()
         transport = place.open_transport()
     except HostlibError as error:
         problem = str(error)
     session = None
     try:
-        reason = _problems(rendezvous.exchange("open", problem))
+        said = [
+            json.loads(text)
+            for text in rendezvous.exchange("open", json.dumps([problem, settings]))
+        ]
+        reason = _problems([problem for problem, _ in said])
+        differing = differences([settings for _, settings in said])
+        if differing and not reason:
+            reason = f"{differing}; set the same on all ranks"
         if reason:
             return None, reason
         assert place is not None
@@ -128,6 +139,17 @@ def _straggler() -> StragglerPolicy:
             " one of them unset"
         )
     return StragglerPolicy(tolerance=tolerance)
+
+
+def _settings() -> dict[str, str]:
+    """Return the settings that all ranks of a group must have alike."""
+    settings = {
+        "SWITCHFOLD_PRECISION": precision_setting(),
+        "SWITCHFOLD_TOLERANCE": tolerance_text(tolerance_setting()),
+    }
+    if tolerance_setting() is not None:
+        settings["SWITCHFOLD_FILL"] = str(fill_setting())
+    return settings
 
 
 def _problems(said: Sequence[str]) -> str:

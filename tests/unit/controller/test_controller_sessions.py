@@ -148,6 +148,35 @@ def test_session_names_workers_that_never_arrive(tmp_path: Path, whose: str):
     run(scenario())
 
 
+def test_session_that_waits_in_vain_says_who_came_with_other_terms(tmp_path: Path):
+    """A worker that is refused may come again with the job's terms; if not, all are told of it."""
+
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            tolerance = pb.Tolerance(loss=0.1, worker_floor=0.8)
+            terms = {"num_workers": 3, "straggler": pb.Straggler(tolerance=tolerance)}
+            first = await FakeWorker(server.address, 0, **terms).join()
+            await first.send(barrier=pb.Barrier(name="only to be sure that it has joined"))
+            while (live := server.membership.live_job("train")) is None:
+                await first.send(heartbeat=pb.Heartbeat())
+            tolerance.loss = 0.3
+            terms["straggler"] = pb.Straggler(tolerance=tolerance)
+            other = await FakeWorker(server.address, 2, **terms).knock()
+            assert (await other.refusal())[0] is StatusCode.INVALID_ARGUMENT
+            server.membership._manager.join_timed_out(live)
+            code, details = await first.refusal()
+            assert code is StatusCode.DEADLINE_EXCEEDED
+            assert "worker 1, 2 of 3 never arrived" in details
+            assert "Refused: worker 2 wanted 3 workers" in details
+            assert "may lack 0.3 of all" in details
+            assert "the first worker said 3 workers" in details
+            assert "may lack 0.1 of all" in details
+            for worker in (first, other):
+                await worker.close()
+
+    run(scenario())
+
+
 def test_session_token(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, token="secret") as (server, _):

@@ -18,14 +18,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from fake_switch import FakeSwitch
 from loss_ledger import LossLedger
 from loss_schedules import run_schedule
 from slot_simulation import Simulation
 from switchfold.hostlib import ConfigurationError
+from switchfold.hostlib.engine.allreduce_task import AllreduceTask
 from switchfold.hostlib.loss_tolerance import CompletionReason, Delivery, LossTolerance
+from switchfold.hostlib.options import Summation
 from switchfold.hostlib.slots.switch_reducer import split_slots
 from switchfold.hostlib.slots.wire import HEADER_BYTES, HEADER_DTYPE
 from switchfold.hostlib.straggler import StragglerPolicy
+from switchfold.hostlib.summation.native_source import NativeSource
 
 TENTH = LossTolerance(loss=0.1)
 SCHEDULES = int(os.environ.get("SWITCHFOLD_SCHEDULES", "30"))
@@ -86,7 +90,7 @@ def test_delivery_tells_what_is_missing(bitmaps: list[int], last: int) -> None:
     is_in = is_in[:num_elements]
     counts = np.array([b.bit_count() for b in bitmaps], np.uint16)
     delivery = Delivery(
-        (0, 1, 2), num_elements, 4, counts, np.array(bitmaps, np.uint32), is_tolerant=True
+        (0, 1, 2), num_elements, 4, counts, np.array(bitmaps, np.uint32), tolerance=TENTH
     )
     covered = [
         each.contributors for each in delivery.contributors for _ in range(each.start, each.end)
@@ -98,6 +102,39 @@ def test_delivery_tells_what_is_missing(bitmaps: list[int], last: int) -> None:
         assert delivery.delivered[worker] == pytest.approx(is_in[:, worker].mean())
     assert delivery.coverage == pytest.approx(is_in.mean())
     assert (delivery.reason is CompletionReason.ALL) == bool(is_in.all())
+    assert delivery.num_missing == sum(3 - b.bit_count() for b in bitmaps)
+    assert delivery.num_tolerated == 3 * len(bitmaps) // 10
+
+
+def test_worker_that_fetched_a_result_is_told_the_same() -> None:
+    """It decides like the others by what is missing, though it has missed the results."""
+    switch = FakeSwitch(3, straggler=StragglerPolicy(tolerance=TENTH))
+    summation = Summation(operation="sum", precision="block", tolerance=LossTolerance(loss=0.2))
+    tasks = [
+        AllreduceTask(5, np.ones(150, np.int32), summation, deadline_s=9.0, timeout_s=9.0)
+        for _ in range(2)
+    ]
+    for worker, task in enumerate(tasks):
+        task.begin(switch.view(worker), retains=True)
+    source = tasks[0].source
+    assert source is not None
+    assert source.bitmaps is not None
+    source.bitmaps[:] = [7, 5, 7, 3, 7]
+    counts = np.array([3, 2, 3, 2, 3], np.uint16)
+    sums = counts.astype(np.int32).repeat(32).reshape(5, 32)
+    source.keep(sums, counts)
+    NativeSource(source).take(0, sums)
+    tasks[1].load(tasks[0].retained_result())
+    deliveries: list[Delivery] = []
+    for task in tasks:
+        task.finish()
+        delivery = task.future.delivery
+        assert delivery is not None
+        deliveries.append(delivery)
+    assert [each.missing for each in deliveries] == [{1: ((32, 64),), 2: ((96, 128),)}] * 2
+    assert [each.num_missing for each in deliveries] == [2, 2]
+    assert [each.num_tolerated for each in deliveries] == [3, 3]
+    assert deliveries[0].tolerance == deliveries[1].tolerance == LossTolerance(loss=0.2)
 
 
 def test_nothing_is_let_go_without_loss() -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from lossy_session import be_rank_0
 from torch_ranks import load_torch, require_torch
 
 require_torch()
@@ -35,13 +36,7 @@ class LentSession:
 def make_state(
     monkeypatch: pytest.MonkeyPatch, *, num_ranks: int
 ) -> tuple[ddp_hooks.SwitchfoldState, LentSession]:
-    answers = {"get_rank": 0, "get_world_size": num_ranks, "get_backend": "gloo"}
-    for name, answer in answers.items():
-
-        def ask(_group: object, answer: object = answer) -> object:
-            return answer
-
-        monkeypatch.setattr(ddp_hooks.dist, name, ask)
+    be_rank_0(monkeypatch, num_ranks)
     session = LentSession()
     return ddp_hooks.SwitchfoldState(session=cast("Any", session), job="lent"), session
 
