@@ -186,6 +186,7 @@ class TransportWorker:
             precision="block",
             straggler=policy,
             switch_name=plan.switch,
+            min_workers=len(self._plan.workers),  # a job without one of them fails
         )
         return join_from_environment(options, variables=variables)
 
