@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -194,21 +193,53 @@ class Evaluation:
             rounds.append(outcome)
 
 
-def measure_all(options: argparse.Namespace, size: Size) -> Evaluation:
-    """Measure under all conditions, and print a table after each."""
+def measure_all(
+    options: argparse.Namespace, size: Size, machine: dict[str, Any]
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Measure under all conditions; print a table and write the results after each."""
     titles = {each.name: each.title for each in options.contenders}
+    rows: dict[str, dict[str, dict[str, Any]]] = {}
     with TransportRig(options.contenders, size) as rig:
         evaluation = Evaluation(rig, options)
         for condition in options.conditions:
             evaluation.measure(condition)
-            rows = rows_of(evaluation.found, LOSSLESS.name)[condition.name]
-            if not rows:
+            rows = rows_of(evaluation.found, LOSSLESS.name)
+            write(evaluation, rows, options, machine)
+            here = rows[condition.name]
+            if not here:
                 continue
-            title = report.title_of(condition.name, rows, has_traffic=condition.has_traffic)
+            title = report.title_of(condition.name, here, has_traffic=condition.has_traffic)
             print(f"\n{title}\n\n{report.HEADING}")
-            for name, row in rows.items():
+            for name, row in here.items():
                 print(report.line_of(titles[name], row), flush=True)
-    return evaluation
+    return rows
+
+
+def write(
+    evaluation: Evaluation,
+    rows: dict[str, dict[str, dict[str, Any]]],
+    options: argparse.Namespace,
+    machine: dict[str, Any],
+) -> None:
+    """Write what has been measured so far, and draw it."""
+    rounds = {
+        condition: {name: [asdict(each) for each in found] for name, found in by_name.items()}
+        for condition, by_name in evaluation.found.items()
+    }
+    content = {
+        "machine": machine,
+        "parameters": parameters_of(options),
+        "failures": evaluation.failures,
+        "rows": rows,
+        "rounds": rounds,
+    }
+    write_json(options.out / "transport.json", content)
+    times = {
+        condition: {name: [each["seconds"] for each in found] for name, found in by_name.items()}
+        for condition, by_name in rounds.items()
+    }
+    titles = {each.name: each.title for each in options.contenders}
+    report.draw(times, titles, options.out / "transport.png")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -229,32 +260,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f" up to {options.rounds} rounds, contenders in turn; every sum verified",
         flush=True,
     )
-    began_s = time.monotonic()
     try:
-        evaluation = measure_all(options, size)
+        rows = measure_all(options, size, machine)
     except (TestbedError, TransportRunError) as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
-    rows = rows_of(evaluation.found, LOSSLESS.name)
     for line in report.aims(rows):
         print(f"\n{line}")
-    times = {
-        condition: {name: [each.seconds for each in rounds] for name, rounds in by_name.items()}
-        for condition, by_name in evaluation.found.items()
-    }
-    content = {
-        "machine": machine,
-        "parameters": parameters_of(options),
-        "seconds": time.monotonic() - began_s,
-        "failures": evaluation.failures,
-        "rows": rows,
-        "rounds": {
-            condition: {name: [asdict(each) for each in rounds] for name, rounds in by_name.items()}
-            for condition, by_name in evaluation.found.items()
-        },
-    }
-    write_json(options.out / "transport.json", content)
-    titles = {each.name: each.title for each in options.contenders}
-    report.draw(times, titles, options.out / "transport.png")
     print(f"\nwrote {options.out / 'transport.json'} and transport.png")
 
 

@@ -40,6 +40,8 @@ from switchfold.hostlib.transports.udp import UdpTransport
 Floats = NDArray[np.float32]
 _PEER_PORT: Final = 29_700
 _KEY: Final = "tensor"
+_SHIFT: Final = 1009
+"""Elements between the same number in one round and in the next."""
 _PAIR_BYTES: Final = 64 << 10
 """Of the TCP server: it answers one part of the tensor while others arrive."""
 _COUNTS: Final = (
@@ -117,24 +119,29 @@ class Summed:
 Summer = Callable[[Floats], Summed]
 
 
-def contribution(number: int, worker: int, elements: int) -> Floats:
-    """Return a worker's tensor of a round: whole numbers, which all contenders sum to the bit."""
-    rng = np.random.default_rng((number, worker))
-    return rng.integers(-99, 100, elements).astype(np.float32)
+class Contributions:
+    """Tensors of all workers by round: whole numbers, which all contenders sum to the bit."""
 
+    def __init__(self, num_workers: int, elements: int) -> None:
+        rng = np.random.default_rng(1)
+        self._first = rng.integers(-99, 100, (num_workers, elements)).astype(np.float32)
+        self._sum = self._first.sum(axis=0, dtype=np.float32)
 
-def expected_sum(arrays: Sequence[Floats], summed: Summed) -> Floats:
-    """Return the sum of what is said to be in a result."""
-    given = [array.copy() for array in arrays]
-    for start, _, delivery in summed.parts:
-        if delivery is not None:
-            for worker, ranges in delivery.missing.items():
-                for first, end in ranges:
-                    given[worker][start + first : start + end] = 0
-    total = np.zeros_like(given[0])
-    for array in given:
-        total += array
-    return total
+    def of(self, number: int, worker: int) -> Floats:
+        """Return a worker's tensor of a round; no two of its first rounds are the same."""
+        return np.roll(self._first[worker], number * _SHIFT)
+
+    def expected(self, number: int, summed: Summed) -> Floats:
+        """Return the sum of what is said to be in a result."""
+        total = np.roll(self._sum, number * _SHIFT)
+        for start, _, delivery in summed.parts:
+            if delivery is not None:
+                for worker, ranges in delivery.missing.items():
+                    missing = self.of(number, worker)
+                    for first, end in ranges:
+                        place = slice(start + first, start + end)
+                        total[place] -= missing[place]
+        return total
 
 
 def parts_of(elements: int, number: int) -> list[tuple[int, int]]:
@@ -288,32 +295,29 @@ def serve(
             lines.write(json.dumps(answer) + "\n")
             lines.flush()
 
+        given = Contributions(len(plan.workers), plan.elements)
         say(worker=number)
         for line in lines:
             request = json.loads(line)
-            arrays = [
-                contribution(request["round"], each, plan.elements)
-                for each in range(len(plan.workers))
-            ]
+            array = given.of(request["round"], number)
             say(prepared=True)
             lines.readline()  # "go"
             try:
-                say(**run(worker, request["contender"], arrays, number))
+                say(**run(worker, request["contender"], array, request["round"], given))
             except HostlibError as exc:
                 say(failed=f"{type(exc).__name__}: {exc}")
 
 
 def run(
-    worker: TransportWorker, contender: str, arrays: list[Floats], number: int
+    worker: TransportWorker, contender: str, array: Floats, number: int, given: Contributions
 ) -> dict[str, Any]:
     """Sum once; return times, and what the sum has. SystemExit unless the sum is right."""
     add = worker.summer(contender)
     before = worker.counts(contender)
-    array = arrays[number].copy()
     began_s = time.monotonic()
     summed = add(array)
     ended_s = time.monotonic()
-    wrong = np.flatnonzero(summed.total != expected_sum(arrays, summed))
+    wrong = np.flatnonzero(summed.total != given.expected(number, summed))
     if wrong.size:
         raise SystemExit(f"{contender}: {wrong.size} elements are wrong, the first is {wrong[0]}")
     counts = worker.counts(contender) - before

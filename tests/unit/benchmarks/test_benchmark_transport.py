@@ -16,11 +16,10 @@ from benchmarks.transport import contenders, evaluation, fabrics, figures, repor
 from benchmarks.transport.conditions import LOSSLESS, parse_condition, parse_conditions
 from benchmarks.transport.figures import figures_of, ratios_of, rows_of
 from benchmarks.transport.worker import (
+    Contributions,
     SessionPlan,
     Summed,
     WorkerPlan,
-    contribution,
-    expected_sum,
     parts_of,
 )
 from switchfold.hostlib.loss_tolerance import Delivery
@@ -164,8 +163,10 @@ def test_drawing_has_a_curve_for_each_contender(tmp_path: Path) -> None:
 
 
 def test_expected_sum_leaves_out_what_is_said_to_be_missing() -> None:
-    arrays = [contribution(1, worker, 8) for worker in range(2)]
-    assert [array.tolist() for array in arrays] != [arrays[0].tolist()] * 2
+    given = Contributions(2, 8)
+    arrays = [given.of(3, worker) for worker in range(2)]
+    assert arrays[0].tolist() != given.of(4, 0).tolist()
+    assert arrays[0].tolist() != arrays[1].tolist()
     delivery = Delivery(
         (0, 1),
         4,
@@ -177,7 +178,7 @@ def test_expected_sum_leaves_out_what_is_said_to_be_missing() -> None:
     summed = Summed(arrays[0], [(0, 4, None), (4, 8, delivery)])
     expected = arrays[0] + arrays[1]
     expected[6:] = arrays[0][6:]
-    np.testing.assert_array_equal(expected_sum(arrays, summed), expected)
+    np.testing.assert_array_equal(given.expected(3, summed), expected)
     assert summed.coverage == pytest.approx(0.875)
 
 
