@@ -164,31 +164,39 @@ class Evaluation:
         self._options = options
         self._number = 0
         self.found: Found = {}
-        self.failures: dict[str, str] = {}
-        """Why contenders that failed take no further part, by name."""
+        self._away: set[str] = set()
+        """Contenders whose last sum failed."""
+        self.failures: dict[str, dict[str, str]] = {}
+        """Why contenders failed, by condition and name."""
 
     def measure(self, condition: LossCondition) -> None:
         """Let all contenders take turns under a condition."""
         self._rig.set_condition(condition, seed=self._options.seed)
+        # Only workers among themselves connect again; a job that has failed is over.
+        self._away -= {each.name for each in self._options.contenders if each.place == "hosts"}
+        self.failures[condition.name] = {}
         rounds = self.found[condition.name] = {each.name: [] for each in self._options.contenders}
         for _ in range(WARM_UPS if condition is LOSSLESS else 1):
             for contender in self._options.contenders:
-                self._run(contender, [])
+                self._run(contender, condition, [])
         for _ in range(self._options.rounds):
             for contender in self._options.contenders:
                 mine = rounds[contender.name]
                 is_over = sum(each.seconds for each in mine) > self._options.budget
                 if not (is_over and len(mine) >= self._options.least):
-                    self._run(contender, mine)
+                    self._run(contender, condition, mine)
 
-    def _run(self, contender: TransportContender, rounds: list[Round]) -> None:
-        if contender.name in self.failures:
+    def _run(
+        self, contender: TransportContender, condition: LossCondition, rounds: list[Round]
+    ) -> None:
+        if contender.name in self._away:
             return
         self._number += 1
         outcome = self._rig.run(contender.name, self._number)
         if isinstance(outcome, str):
-            self.failures[contender.name] = outcome
-            print(f"{contender.name} failed and takes no further part: {outcome}", flush=True)
+            self._away.add(contender.name)
+            self.failures[condition.name][contender.name] = outcome
+            print(f"condition {condition.name}: {contender.name} failed: {outcome}", flush=True)
         else:
             rounds.append(outcome)
 

@@ -293,6 +293,8 @@ class TransportRig:
         answers = workers.answers()
         times_after, after = read_times([]), _Reading.of(workers.testbed)
         if failed := [each["failed"] for each in answers if "failed" in each]:
+            workers.say(forget=name)
+            workers.answers()
             return failed[0]
         if len({each["checksum"] for each in answers}) != 1:
             raise TransportRunError(f"{name}: workers hold different sums of round {number}")

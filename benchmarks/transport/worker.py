@@ -159,16 +159,14 @@ class TransportWorker:
         self._stack = stack
         self._sessions: dict[str, Session] = {}
         self._summers: dict[str, Summer] = {}
+        self._among = stack.enter_context(ExitStack())
+        """The session among hosts."""
         self._peers: PeerServer | None = None
-        self._iteration = 0
 
     def open(self) -> None:
-        """Join all jobs, and listen for other workers."""
+        """Join all jobs."""
         for each in self._plan.sessions:
             self._sessions[each.job] = self._stack.enter_context(self._join(each))
-        if RING in self._plan.contenders:
-            self._peers = PeerServer(self._address, _PEER_PORT)
-            self._stack.callback(self._peers.close)
 
     @property
     def _address(self) -> str:
@@ -197,11 +195,22 @@ class TransportWorker:
         )
         return join_from_environment(options, variables=variables)
 
+    def prepare(self, contender: str) -> None:
+        """Listen for other workers, if the next sum will connect to them."""
+        if contender == RING and contender not in self._summers:
+            self._peers = PeerServer(self._address, _PEER_PORT)
+
     def summer(self, contender: str) -> Summer:
         """Return the function by which a contender sums; the first call connects by TCP."""
         if contender not in self._summers:
             self._summers[contender] = self._make_summer(contender)
         return self._summers[contender]
+
+    def forget(self, contender: str) -> None:
+        """Let workers connect to each other again, after a sum among them failed."""
+        if contender == RING and contender in self._summers:
+            self._among.close()
+            del self._summers[contender]
 
     def _make_summer(self, contender: str) -> Summer:
         if jobs := self._plan.contenders[contender]:
@@ -248,7 +257,7 @@ class TransportWorker:
         )
         options = SessionOptions(timeout_s=self._plan.timeout_s, precision="block")
         session = Session.direct(view, transport, options, self._peers)
-        self._stack.enter_context(session)
+        self._among.enter_context(session)  # closes the peer server as well
 
         def add(array: Floats) -> Summed:
             return Summed(session.allreduce(array).result(), [(0, array.size, None)])
@@ -268,10 +277,11 @@ class TransportWorker:
             )
         )
 
+        iterations = itertools.count()
+
         def add(array: Floats) -> Summed:
             out = np.empty_like(array)
-            client.push_pull(_KEY, array, self._iteration, out).result()
-            self._iteration += 1
+            client.push_pull(_KEY, array, next(iterations), out).result()
             return Summed(out, [(0, array.size, None)])
 
         return add
@@ -288,7 +298,10 @@ class TransportWorker:
 def serve(
     worker: TransportWorker, plan: WorkerPlan, number: int, connection: socket.socket
 ) -> None:
-    """Do what the rig asks for until it closes the connection."""
+    """Do what the rig asks for until it closes the connection.
+
+    If a sum failed anywhere, the rig lets all workers forget how they were connected for it.
+    """
     with connection.makefile("rw", encoding="utf-8") as lines:
 
         def say(**answer: Any) -> None:
@@ -299,7 +312,12 @@ def serve(
         say(worker=number)
         for line in lines:
             request = json.loads(line)
+            if "forget" in request:
+                worker.forget(request["forget"])
+                say(forgotten=True)
+                continue
             array = given.of(request["round"], number)
+            worker.prepare(request["contender"])
             say(prepared=True)
             lines.readline()  # "go"
             try:

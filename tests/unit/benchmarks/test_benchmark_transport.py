@@ -265,8 +265,18 @@ def test_contenders_take_turns_until_their_budget_is_spent(
     assert fake.names[:5] == ["repair", "tolerant", "ring", "repair", "tolerant"]
     counts = {name: len(found) for name, found in run.found["0"].items()}
     assert counts == {"repair": 6, "tolerant": 4, "ring": 0}
-    assert run.failures == {"ring": "SessionTimeoutError: late"}
-    assert "ring failed and takes no further part" in capsys.readouterr().out
+    assert run.failures == {"0": {"ring": "SessionTimeoutError: late"}}
+    assert "condition 0: ring failed: SessionTimeoutError: late" in capsys.readouterr().out
+
+
+def test_only_contenders_without_a_job_take_part_again_after_a_failure() -> None:
+    options = evaluation.parse_options(["--contenders", "repair,tolerant,ring", "--rounds", "2"])
+    fake: Any = Rig({"repair": 0.5, "tolerant": "JobEndedError: over", "ring": "PeerLostError: x"})
+    run = evaluation.Evaluation(fake, options)
+    for condition in parse_conditions("0.1"):
+        run.measure(condition)
+    assert Counter(fake.names) == {"repair": 2 + 2 + 1 + 2, "tolerant": 1, "ring": 2}
+    assert list(run.failures["0.1"]) == ["ring"]
 
 
 @pytest.mark.parametrize(
