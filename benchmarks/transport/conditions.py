@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conditions of a run: what the workers' links lose, in which direction, and beside which traffic.
 
-A condition is written as WHAT[:up|:down][:traffic]. WHAT is a share of packets, such as 0.01, or a
-burst such as burst75: a chain of Gilbert and Elliott, in whose bad state 75 % of packets are lost.
+A condition is written as WHAT[:up|:down][:traffic]. WHAT is a share of packets, such as 0.01, or
+bursts such as burst75: a chain of Gilbert and Elliott, in whose bad state 75 % of packets are lost;
+or pulses such as pulse75: 75 % are lost during 50 ms of every 500. A burst lasts for a number of
+packets, so it lasts long for a sender that falls silent; a pulse lasts for a time.
 `up` is what workers send, `down` is what their switches send to them; without either, both.
 """
 
@@ -17,7 +19,11 @@ BURST_START: Final = 0.001
 """A burst begins after 1,000 packets on average."""
 BURST_END: Final = 0.02
 """It lasts for 50 packets on average: 12 ms of a full link at 50 Mbit/s."""
-_BURST: Final = re.compile(r"burst([0-9]{1,3})")
+_PULSE: Final = "script=450ms:0/50ms:{share:g}/repeat"
+_LOSS: Final = "loss={share:g}"
+_BURST: Final = f"burst_start={BURST_START},burst_end={BURST_END},burst_loss={{share:g}}"
+_KINDS: Final = {"burst": _BURST, "pulse": _PULSE}
+_KIND: Final = re.compile(r"(burst|pulse)([0-9]{1,3})")
 _SIDES: Final = ("up", "down")
 _TRAFFIC: Final = "traffic"
 
@@ -60,19 +66,17 @@ def parse_condition(text: str) -> LossCondition:
         raise ValueError(
             f"condition {text!r}: write WHAT, then :up or :down for one direction, then :traffic"
         )
-    burst = _BURST.fullmatch(what)
+    kind = _KIND.fullmatch(what)
     try:
-        share = int(burst[1]) / 100 if burst else float(what)
+        share = int(kind[2]) / 100 if kind else float(what)
     except ValueError as exc:
         raise ValueError(
-            f"condition {text!r}: {what!r} is neither a share of packets such as 0.01 nor a burst"
-            " such as burst75"
+            f"condition {text!r}: {what!r} is neither a share of packets such as 0.01 nor bursts"
+            " such as burst75 or pulse75"
         ) from exc
     if not 0 <= share < 1:
         raise ValueError(f"condition {text!r}: the share of lost packets is 0 or above, below 1")
-    settings = f"loss={share:g}"
-    if burst:
-        settings = f"burst_start={BURST_START},burst_end={BURST_END},burst_loss={share:g}"
+    settings = (_KINDS[kind[1]] if kind else _LOSS).format(share=share)
     return LossCondition(
         name=text,
         settings=settings if share else LOSSLESS.settings,

@@ -50,7 +50,9 @@ from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 
 Found = dict[str, dict[str, list[Round]]]
 """Rounds by condition and contender."""
-CONDITIONS: Final = "0.001,0.01,0.05,0.05:up,0.05:down,0.2,burst60,burst75,burst90,0.01:traffic"
+CONDITIONS: Final = (
+    "0.001,0.01,0.05,0.05:up,0.05:down,0.2,burst60,burst75,burst90,pulse75,0.01:traffic"
+)
 WARM_UPS: Final = 2
 """Rounds before the first condition that do not count; before each other one there is one."""
 
@@ -68,8 +70,8 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         type=_checked(parse_conditions),
         default=CONDITIONS,
         metavar="LIST",
-        help="WHAT[:up|:down][:traffic] and so on: a share of packets or a burst such as burst75,"
-        " on both directions of the workers' links or on one, with other TCP traffic or without;"
+        help="WHAT[:up|:down][:traffic] and so on: a share of packets, or bursts such as burst75 or"
+        " pulse75, on both directions of the workers' links or on one, with other TCP traffic or without;"
         f" the lossless one is always there; default {CONDITIONS}",
     )
     add("--contenders", default="", metavar="LIST", help="names; default all")

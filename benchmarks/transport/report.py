@@ -124,6 +124,9 @@ def draw(
                 linewidth=1.4,
             )
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter("{x:g}")
+        axes.tick_params(axis="x", which="both", labelsize=7)
         axes.set_title(f"loss {condition}", fontsize=10)
         axes.grid(alpha=0.3, which="both")
     for axes in panels[-1]:

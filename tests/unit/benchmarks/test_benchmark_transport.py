@@ -68,7 +68,7 @@ def test_condition_says_what_each_direction_loses(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("much", "neither a share of packets such as 0.01 nor a burst"),
+        ("much", "neither a share of packets such as 0.01 nor bursts"),
         ("1", "0 or above, below 1"),
         ("burst100", "0 or above, below 1"),
         ("0.1:left", "for one direction"),
@@ -79,6 +79,12 @@ def test_condition_says_what_each_direction_loses(
 def test_conditions_that_make_no_sense_are_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_conditions(text)
+
+
+def test_pulse_is_a_part_of_every_half_second() -> None:
+    settings = parse_settings(parse_condition("pulse60").settings_of(is_up=True, seed=2))
+    assert [(each.seconds, each.loss) for each in settings.script] == [(0.45, 0), (0.05, 0.6)]
+    assert settings.script_repeats
 
 
 def test_lossless_condition_comes_first_and_once() -> None:
