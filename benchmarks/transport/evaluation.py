@@ -71,7 +71,8 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=CONDITIONS,
         metavar="LIST",
         help="WHAT[:up|:down][:traffic] and so on: a share of packets, or bursts such as burst75 or"
-        " pulse75, on both directions of the workers' links or on one, with other TCP traffic or without;"
+        " pulse75, on both directions of the workers' links or on one, with other TCP traffic or"
+        " without;"
         f" the lossless one is always there; default {CONDITIONS}",
     )
     add("--contenders", default="", metavar="LIST", help="names; default all")
