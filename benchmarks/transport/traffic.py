@@ -35,13 +35,14 @@ def _send(other: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Listen at an address; with a second one, send to it."""
+    """Listen at an address; with a second one, send to it instead."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     address, other, ready = arguments
-    listener = socket.create_server((address, PORT))
-    threading.Thread(target=_listen, args=(listener,), daemon=True).start()
     if other:
         threading.Thread(target=_send, args=(other,), daemon=True).start()
+    else:
+        listener = socket.create_server((address, PORT))
+        threading.Thread(target=_listen, args=(listener,), daemon=True).start()
     os.write(int(ready), b"\n")
     os.close(int(ready))
     signal.sigwait({signal.SIGTERM})
