@@ -38,6 +38,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 _READY_S: Final = 120.0
 _SPARE_S: Final = 30.0
 """How much longer than its timeout a sum may take to fail."""
+LOSSES: Final = ("lost", "burst_lost", "script_lost")
+"""Counters of a relay: of what it lost on purpose."""
 _THREADS: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -347,7 +349,7 @@ class _Reading:
             carried=carried,
             rates={link.name: link.rate_bits_per_s or 0 for link in every},
             seen=sum(each.counters["seen"] for each in impaired),
-            lost=sum(each.counters["lost"] + each.counters["burst_lost"] for each in impaired),
+            lost=sum(each.counters[cause] for each in impaired for cause in LOSSES),
         )
 
     @property

@@ -22,6 +22,7 @@ from benchmarks.transport.worker import (
     WorkerPlan,
     parts_of,
 )
+from switchfold.bmv2_topos.impairment.relay import COUNTERS
 from switchfold.hostlib.loss_tolerance import Delivery
 from switchfold.softswitch.switch.impairments import parse_settings
 
@@ -85,6 +86,11 @@ def test_pulse_is_a_part_of_every_half_second() -> None:
     settings = parse_settings(parse_condition("pulse60").settings_of(is_up=True, seed=2))
     assert [(each.seconds, each.loss) for each in settings.script] == [(0.45, 0), (0.05, 0.6)]
     assert settings.script_repeats
+
+
+def test_all_losses_on_purpose_are_counted() -> None:
+    on_purpose = {name for name in COUNTERS if name == "lost" or name.endswith("_lost")}
+    assert set(rig.LOSSES) == on_purpose
 
 
 def test_lossless_condition_comes_first_and_once() -> None:
