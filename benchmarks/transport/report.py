@@ -94,7 +94,9 @@ def draw(
     times: Mapping[str, Mapping[str, Sequence[float]]], titles: Mapping[str, str], path: Path
 ) -> None:
     """Write the distribution of round times, a panel for each condition."""
-    from benchmarks.support.plot import untyped  # noqa: PLC0415 - loads matplotlib
+    from matplotlib import ticker  # noqa: PLC0415 - takes time to load
+
+    from benchmarks.support.plot import untyped  # noqa: PLC0415
 
     conditions = list(times)[:_MOST_PANELS]
     columns = min(3, len(conditions))
@@ -124,16 +126,26 @@ def draw(
                 linewidth=1.4,
             )
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_formatter("{x:g}")
-        axes.tick_params(axis="x", which="both", labelsize=7)
+        axes.xaxis.set_minor_formatter("")
         axes.set_title(f"loss {condition}", fontsize=10)
         axes.grid(alpha=0.3, which="both")
     for axes in panels[-1]:
         axes.set_xlabel("seconds of a sum")
     for axes in panels[:, 0]:
         axes.set_ylabel("share of rounds")
-    handles, labels = panels.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+    found: dict[str, Any] = {}
+    for axes in panels.flat:
+        handles, labels = axes.get_legend_handles_labels()
+        found.update(zip(labels, handles, strict=True))
+    ordered = [title for title in titles.values() if title in found]
+    figure.legend(
+        [found[title] for title in ordered],
+        ordered,
+        loc="outside lower center",
+        ncols=3,
+        fontsize=8,
+    )
     figure.savefig(path, dpi=110)
     untyped.close(figure)
