@@ -26,6 +26,7 @@ _SCRIPTS: Final = {
     "overlap": "overlap/overlap.py",
     "training": "training/training.py",
     "hot": "hot_rows/evaluation.py",
+    "transport": "transport/evaluation.py",
 }
 _DEFAULT: Final = "allreduce"
 
@@ -37,7 +38,8 @@ _DEFAULT: Final = "allreduce"
 def bench(arguments: tuple[str, ...]) -> int:
     """Run a benchmark: allreduce against torch's Gloo ring (default) or another.
 
-    Others are host, trees, contention, planning, installation, schemes, overlap, training, hot.
+    Others are host, trees, contention, planning, installation, schemes, overlap, training, hot,
+    transport.
     All further options go to the script.
     """
     name, options = _DEFAULT, arguments
