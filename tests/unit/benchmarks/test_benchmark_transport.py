@@ -23,7 +23,7 @@ from benchmarks.transport.worker import (
     parts_of,
 )
 from switchfold.bmv2_topos.impairment.relay import COUNTERS
-from switchfold.hostlib.loss_tolerance import Delivery
+from switchfold.hostlib.loss_tolerance import Delivery, LossTolerance
 from switchfold.softswitch.switch.impairments import parse_settings
 
 ROUND = rig.Round(
@@ -185,7 +185,7 @@ def test_expected_sum_leaves_out_what_is_said_to_be_missing() -> None:
         2,
         np.array([2, 1], np.uint16),
         np.array([0b11, 0b01], np.uint32),
-        is_tolerant=True,
+        tolerance=LossTolerance(loss=0.5),
     )
     summed = Summed(arrays[0], [(0, 4, None), (4, 8, delivery)])
     expected = arrays[0] + arrays[1]
