@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A call to a member's peer server: while the process lives, its kernel accepts the connection.
+"""Calls to a member's peer server: while the process lives, its kernel accepts a connection.
 
 A running process answers with a challenge at once. A process that is stopped, or whose interpreter
 lock is held, lives, too: its connection stays open until the time is over. The connection to a
-dying process breaks, and a frozen host accepts none.
+dying process breaks, and a frozen host accepts none. A link may lose the packets of a call, which
+the kernel sends again only after a second: so a call that is not accepted soon is followed by
+others, beside it.
 """
 
 from __future__ import annotations
@@ -21,31 +23,25 @@ from ..peers.tls_stream import calling
 
 ANSWER_S = 1.0
 """Longest wait for an answer."""
+NEXT_CALL_S = 0.15
+"""Wait for a connection before the next call."""
 
 
 @final
 class LifeSign:
-    """One call; reports once, in the loop's thread, whether the member lives."""
+    """Calls until one is accepted; reports once, in the loop's thread, whether the member lives."""
 
     def __init__(
         self, server: PeerServer, address: tuple[str, int], on_answer: Callable[[bool], None]
     ) -> None:
+        self._server, self._address = server, address
         self._on_answer: Callable[[bool], None] | None = on_answer
-        self._connection: Connection | None = None
+        self._connections: list[Connection] = []
         self._timer = server.loop.call_later(ANSWER_S, self._expire)
-        try:
-            self._connection = Connection.open(
-                server.loop,
-                address,
-                server.address,
-                self,
-                tls=calling(server.credentials, Role.WORKER),
-            )
-        except PeerError:
-            server.loop.call_later(0, lambda: self._end(False))
+        self._next_call = server.loop.call_later(0, self._call)
 
     def cancel(self) -> None:
-        """End the call without a report."""
+        """End the calls without a report."""
         self._on_answer = None
         self._end(False)
 
@@ -64,13 +60,38 @@ class LifeSign:
         """The member does not live, unless it has answered that it wants another certificate."""
         self._end(isinstance(error, PeerRefusedError))
 
+    @property
+    def _is_accepted(self) -> bool:
+        return any(connection.is_established for connection in self._connections)
+
+    def _call(self) -> None:
+        """Call, unless the member has accepted a call and only the answer is missing."""
+        if self._is_accepted:
+            return
+        server = self._server
+        self._next_call = server.loop.call_later(NEXT_CALL_S, self._call)
+        try:
+            connection = Connection.open(
+                server.loop,
+                self._address,
+                server.address,
+                self,
+                tls=calling(server.credentials, Role.WORKER),
+            )
+        except PeerError:
+            self._end(False)
+            return
+        self._connections.append(connection)
+
     def _expire(self) -> None:
-        self._end(self._connection is not None and self._connection.is_established)
+        self._end(self._is_accepted)
 
     def _end(self, is_alive: bool) -> None:
         self._timer.cancel()
-        if self._connection is not None:
-            self._connection.close()
+        self._next_call.cancel()
+        connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.close()
         on_answer, self._on_answer = self._on_answer, None
         if on_answer is not None:
             on_answer(is_alive)
