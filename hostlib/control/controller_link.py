@@ -328,9 +328,7 @@ class GrpcControllerLink:
 
     def _note_silence(self) -> None:
         """Break the stream of a controller that should have shown that it lives."""
-        if self._life.is_silent:
-            silent_s = self._life.silent_s
-            _logger.warning("controller at %s is silent for %.1f s", self._controllers, silent_s)
+        if self._life.has_ended():
             with self._lock:
                 call = self._call
             call.cancel()

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import logging
 import queue
 from collections.abc import Iterator
 from typing import Any, Final, final
@@ -30,7 +29,6 @@ from .view import UNKNOWN_MAC, Endpoint
 SERVE_ROWS_METHOD: Final = "/switchfold.session.v1.SwitchfoldSession/ServeRows"
 BEAT_S: Final = 2.0
 """Longest pause between messages, which show that a server runs."""
-_logger = logging.getLogger(__name__)
 _grpc = load_grpc()
 
 
@@ -121,11 +119,7 @@ class RowStream:
                 message = api.RowServerMessage(heartbeat=api.Heartbeat(sequence=sequence))
             if message is None:
                 return
-            if self._life.is_silent:
-                silent_s = self._life.silent_s
-                _logger.warning(
-                    "controller at %s is silent for %.1f s", self._controllers, silent_s
-                )
+            if self._life.has_ended():
                 self._call.cancel()
             yield message
 

@@ -143,11 +143,12 @@ def _straggler() -> StragglerPolicy:
 
 def _settings() -> dict[str, str]:
     """Return the settings that all ranks of a group must have alike."""
+    tolerance = tolerance_setting()  # which may read a file
     settings = {
         "SWITCHFOLD_PRECISION": precision_setting(),
-        "SWITCHFOLD_TOLERANCE": tolerance_text(tolerance_setting()),
+        "SWITCHFOLD_TOLERANCE": tolerance_text(tolerance),
     }
-    if tolerance_setting() is not None:
+    if tolerance is not None:
         settings["SWITCHFOLD_FILL"] = str(fill_setting())
     return settings
 
