@@ -1,20 +1,24 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Throughput of workers and parameter servers with a latency log and without it, in turn.
+"""Throughput of workers and parameter servers while their latency logs are at work, and paused.
 
-All processes log. Each figure comes from a run whose sums were all compared with numpy's.
+All processes log. A run has blocks of mini-batches, which all workers begin together: paused, at
+work, at work, paused, and so on. Four such blocks give one ratio, from which what differs between
+runs, and a drift, cancel. Each figure comes from runs whose sums were all compared with numpy's.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
@@ -25,45 +29,50 @@ from benchmarks.support.machine import (  # noqa: E402
     parse_rate,
 )
 from benchmarks.support.results import parameters_of, write_json  # noqa: E402
-from switchfold.controller.cli.hot.figures import figures_of  # noqa: E402
 from switchfold.controller.cli.hot.plan import Offload, TablePlan, TableWorkload  # noqa: E402
-from switchfold.controller.cli.hot.rig import TableRig  # noqa: E402
+from switchfold.controller.cli.hot.rig import TableRig, TableRun  # noqa: E402
 from switchfold.controller.cli.latency.run_files import load_run  # noqa: E402
 
-COMPARED: Final = ("samples/s", "server us/update", "worker us/update")
 AIM: Final = 0.97
 """Throughput with the log to that without, at least."""
 
 
-def compare(rig: TableRig, plan: TablePlan, repeats: int) -> tuple[dict[str, list[float]], int]:
-    """Return ratios of the figures with a log to those without, a pair of runs each, and records.
+def ratios_of(run: TableRun) -> NDArray[np.float64]:
+    """Return throughput with the log to that without of each four blocks of a run.
 
-    The records are those of the workers' requests in all runs.
+    A block lasts until its slowest worker has all receipts.
     """
-    ratios: dict[str, list[float]] = {name: [] for name in COMPARED}
+    block_s = np.max([worker.block_s for worker in run.workers], axis=0).reshape(-1, 4)
+    is_logged = np.array([run.plan.is_logged(block) for block in range(4)])
+    return block_s[:, ~is_logged].sum(axis=1) / block_s[:, is_logged].sum(axis=1)
+
+
+def compare(rig: TableRig, plan: TablePlan, repeats: int) -> tuple[NDArray[np.float64], int]:
+    """Return the ratios of so many runs, and the records of their workers' requests."""
+    ratios: list[NDArray[np.float64]] = []
     records = 0
-    for number in range(repeats):
+    for _ in range(repeats):
         with tempfile.TemporaryDirectory(prefix="latency-log-") as folder:
-            plans = [plan, replace(plan, latency_log=folder)]
-            if number % 2:
-                plans.reverse()
-            runs = {bool(each.latency_log): figures_of(rig.run(each)) for each in plans}
+            ratios.append(ratios_of(rig.run(replace(plan, latency_log=folder))))
             records += load_run(Path(folder)).requests["number"].size
-        for name, each in ratios.items():
-            logged, without = runs[True][name], runs[False][name]
-            assert logged is not None
-            assert without
-            each.append(logged / without)
-    return ratios, records
+    return np.concatenate(ratios), records
 
 
-def line_of(batch: int, offload: Offload, ratios: dict[str, list[float]], records: int) -> str:
-    cells = "".join(
-        f" {statistics.median(each):6.3f} ({min(each):.2f} to {max(each):.2f})"
-        for each in ratios.values()
+def interval_of(ratios: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the interval that has their true mean 19 times of 20, drawn from samples of them."""
+    drawn = np.random.default_rng(1).choice(ratios, (10_000, ratios.size))
+    low, high = np.percentile(drawn.mean(axis=1), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def line_of(batch: int, offload: Offload, ratios: NDArray[np.float64], records: int) -> str:
+    low, high = interval_of(ratios)
+    held = "met" if low >= AIM else "missed" if high < AIM else "not decided"
+    return (
+        f"{batch:6} {offload:8} {ratios.mean():6.3f} ({low:.3f} to {high:.3f})"
+        f" {np.median(ratios):7.3f} ({ratios.min():.2f} to {ratios.max():.2f})"
+        f" {ratios.size:6} {records:8}  {held}"
     )
-    held = "met" if statistics.median(ratios["samples/s"]) >= AIM else "missed"
-    return f"{batch:6} {offload:8}{cells} {records:10}  {held}"
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -72,9 +81,12 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--servers", type=int, default=2)
     parser.add_argument("--batches", type=int, nargs="+", default=[512, 4096])
     parser.add_argument("--hot-keys", type=int, default=1408)
-    parser.add_argument("--steps", type=int, default=6000, help="mini-batches of all workers")
-    parser.add_argument("--warm-up-s", type=float, default=5.0)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--blocks", type=int, default=40, help="of a run; a multiple of 4, from 8")
+    parser.add_argument(
+        "--steps", type=int, default=100, help="mini-batches of a worker in a block"
+    )
+    parser.add_argument("--warm-up-s", type=float, default=10.0)
+    parser.add_argument("--repeats", type=int, default=1, help="runs of each row")
     parser.add_argument("--rate", default="100M", help="of each host's link: 100M, 1G, none")
     parser.add_argument("--json", type=Path, help="file for the figures")
     return parser.parse_args(arguments)
@@ -86,11 +98,14 @@ def main() -> None:
     print(machine_line(machine))
     print(
         f"{options.workers} workers, {options.servers} servers, links of rate {options.rate};"
-        f" ratios of runs with a log to those without, medians of {options.repeats} pairs, least"
-        f" and most; aim: samples/s at least {AIM}; all sums verified"
+        f" samples/s with a log to those without, of each four blocks of {options.steps}"
+        f" mini-batches: mean and its interval of 95 %, median, least and most; aim: at least {AIM}"
+        "; all sums verified"
     )
-    names = "".join(f" {name:>21}" for name in COMPARED)
-    print(f"{'batch':>6} {'offload':8}{names} {'records':>10}")
+    print(
+        f"{'batch':>6} {'offload':8} {'mean':>6} {'of 95 %':16} {'median':>7}"
+        f" {'least and most':>14} {'ratios':>6} {'records':>8}"
+    )
     rows: list[dict[str, Any]] = []
     with TableRig(
         num_workers=options.workers,
@@ -109,11 +124,21 @@ def main() -> None:
                     num_servers=options.servers,
                     batch=batch,
                     warm_up_s=options.warm_up_s,
-                    steps=options.steps // options.workers,
+                    steps=options.steps * options.blocks,
+                    log_blocks=options.blocks,
+                    latency_log=tempfile.gettempdir(),  # of each run its own
                 )
                 ratios, records = compare(rig, plan, options.repeats)
-                row = {"batch": batch, "offload": offload, "ratios": ratios, "records": records}
-                rows.append(row)
+                rows.append(
+                    {
+                        "batch": batch,
+                        "offload": offload,
+                        "ratios": ratios.tolist(),
+                        "mean": float(ratios.mean()),
+                        "interval": interval_of(ratios),
+                        "records": records,
+                    }
+                )
                 print(line_of(batch, offload, ratios, records), flush=True)
     if options.json:
         write_json(

@@ -47,6 +47,11 @@ class CallSampler:
         self._num_left = 0
         self._is_recorded = False
 
+    def restart(self, num_records: int) -> None:
+        """Go on after a pause, in which nothing was earned."""
+        self._read_ns, self._num_records = self._clock_ns(), num_records
+        self._num_left = 0
+
     def begin_call(self, num_records: int) -> bool:
         """Return whether the next call is recorded; `num_records`: of all calls before it."""
         if not self._num_left:

@@ -56,6 +56,7 @@ class WorkerLog:
         """That were sent of recorded calls, and have a row sooner or later."""
         self._num_calls = 0
         self._num_recorded = 0
+        self._is_paused = False
         self._sampler = CallSampler(worker_id, clock_ns)
         stem, about = f"worker{worker_id}-{secrets.token_hex(4)}", {"worker": worker_id, "job": job}
         self.log = ParquetLog(directory, REQUESTS, stem, about, self._totals)
@@ -64,13 +65,19 @@ class WorkerLog:
         """Learn that the requests of another push or pull follow, until `end_call`."""
         self._num_calls += 1
         self.recording = 0
-        if self._sampler.begin_call(self.num_requests):
+        if not self._is_paused and self._sampler.begin_call(self.num_requests):
             self._num_recorded += 1
             self.recording = self._num_calls
 
     def end_call(self) -> None:
         """Learn that the call's requests have been made."""
         self.recording = 0
+
+    def pause(self, is_paused: bool) -> None:
+        """Record no call from now on, or record calls again."""
+        if self._is_paused and not is_paused:
+            self._sampler.restart(self.num_requests)
+        self._is_paused = is_paused
 
     def append(self, row: tuple[int, ...]) -> None:
         """Add a row of REQUESTS."""

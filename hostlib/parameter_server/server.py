@@ -166,6 +166,19 @@ class ParameterServer:
         with contextlib.suppress(PeerClosedError):  # the server is closed
             self.loop.post(call)
 
+    def pause_latency_log(self, is_paused: bool) -> None:
+        """Record and measure no request from now on, or do so again; load is logged all the time.
+
+        Times between requests over a pause are not those of the workload. Raises ConfigurationError
+        without ServerOptions.latency_log.
+        """
+        log = self._latency
+        if log is None:
+            raise ConfigurationError(
+                "this server has no latency log; give ServerOptions.latency_log"
+            )
+        log.is_paused = is_paused
+
     def close(self) -> None:
         """End all connections and the threads; a second call does nothing."""
         self._close_hot_rows()

@@ -77,6 +77,9 @@ class TablePlan:
     seed: int = 1
     latency_log: str = ""
     """Directory for what `switchfold report latency` reads; empty: nothing is logged."""
+    log_blocks: int = 0
+    """Blocks of equal length of the measurement, of which one is logged and the next one is not,
+    in the order of `is_logged`; 0: all is logged that is to be."""
     samples: str = ""
     """File with the samples of the glosses."""
     controller: str = ""
@@ -101,6 +104,13 @@ class TablePlan:
                 f" {self.batch}, {self.steps} after {self.warm_up_s} s, pauses of {self.pause_s} s;"
                 " give positive numbers"
             )
+        if self.log_blocks and (
+            not self.latency_log or self.log_blocks % 4 or self.steps % self.log_blocks
+        ):
+            raise ValueError(
+                f"{self.log_blocks} blocks of {self.steps} steps; give a latency log, a multiple of"
+                " 4 blocks, and a multiple of that as steps"
+            )
         if self.is_training and self.workload is not TableWorkload.GLOSSES:
             raise ValueError(f"only workload {TableWorkload.GLOSSES} can be trained with")
 
@@ -108,6 +118,11 @@ class TablePlan:
     def needs_samples(self) -> bool:
         """Whether the samples of the glosses have to be in a file."""
         return self.workload is TableWorkload.GLOSSES
+
+    @staticmethod
+    def is_logged(block: int) -> bool:
+        """Return whether a block is logged: no, yes, yes, no, ..., so that a drift cancels."""
+        return block % 4 in (1, 2)
 
     def with_offload(self, offload: Offload) -> Self:
         """Return the same plan with another part of it in the switch."""

@@ -37,6 +37,8 @@ _PORT: Final = "port"
 _READ: Final = "read"
 _SUMS: Final = "sums"
 _STORE: Final = "store "
+_PAUSE: Final = "pause log"
+_RESUME: Final = "resume log"
 _TIMEOUT_S: Final = 60.0
 
 
@@ -115,6 +117,12 @@ def have_hot_rows(paths: Sequence[Path]) -> bool:
     return all(_ask(path, _SUMS)["sums"] > 0 for path in paths)
 
 
+def pause_logs(paths: Sequence[Path], *, is_paused: bool) -> None:
+    """Let the servers that answer on Unix sockets measure no request, or do so again."""
+    for path in paths:
+        _ask(path, _PAUSE if is_paused else _RESUME)
+
+
 def store_rows(path: Path, file: Path) -> None:
     """Let the server that answers on a Unix socket write its rows, for `read_rows`."""
     _ask(path, f"{_STORE}{file}")
@@ -171,6 +179,9 @@ def _store(server: ParameterServer, file: Path) -> None:
 def _answer(server: ParameterServer, request: str) -> dict[str, Any]:
     if request.startswith(_STORE):
         _store(server, Path(request.removeprefix(_STORE)))
+        return {}
+    if request in (_PAUSE, _RESUME):
+        server.pause_latency_log(request == _PAUSE)
         return {}
     if request == _SUMS:
         return {"sums": server.tables.state.counters["hot_sums"]}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -34,7 +34,7 @@ from ....hostlib.session import Session
 from .errors import TableRunError
 from .plan import Offload, TablePlan
 from .rivals import NoKeys, RandomKeys, RecentKeys
-from .server import ServerReading, have_hot_rows, read_servers
+from .server import ServerReading, have_hot_rows, pause_logs, read_servers
 from .steps import TableStep, hottest_keys, steps_of, sums_table, weights_table
 
 _MOST_OPEN: Final = 256
@@ -63,6 +63,8 @@ class WorkerTimes:
     """From the start of the measurement to the last receipt."""
     processor_s: float
     """Processor time of the process in that time."""
+    block_s: NDArray[np.float64]
+    """`seconds` of each of the plan's `log_blocks`; empty without."""
     samples: int
     pushed_keys: int
     pulled_keys: int
@@ -119,6 +121,7 @@ class _Trainer:
         self._hottest_pull_s: list[float] = []
         self._push_s: list[float] = []
         self._samples = self._pushed_keys = self._pulled_keys = self._num_steps = 0
+        self._block_s: list[float] = []
         self._begun_s, self._begun_processor_s = time.perf_counter(), time.process_time()
 
     def take(self, step: TableStep) -> None:
@@ -151,6 +154,7 @@ class _Trainer:
             push_s=np.array(self._push_s),
             seconds=now_s - self._begun_s,
             processor_s=time.process_time() - self._begun_processor_s,
+            block_s=np.array(self._block_s),
             samples=self._samples,
             pushed_keys=self._pushed_keys,
             pulled_keys=self._pulled_keys,
@@ -160,6 +164,14 @@ class _Trainer:
         self._push_s.clear()
         self._samples = self._pushed_keys = self._pulled_keys = 0
         return times
+
+    def take_block(self, steps: Sequence[TableStep]) -> None:
+        """Take the steps of a block, and wait for their receipts."""
+        begun_s = time.perf_counter()
+        for step in steps:
+            self.take(step)
+        self._settle(0)
+        self._block_s.append(time.perf_counter() - begun_s)
 
     def begin(self) -> None:
         """Measure from now on."""
@@ -210,11 +222,28 @@ def run(
         measured = list(islice(steps, plan.steps))
         before = _read_at_rest(session, "warm", sockets)
         trainer.begin()
-        for step in measured:
-            trainer.take(step)
+        if plan.log_blocks:
+            size = plan.steps // plan.log_blocks
+            for block in range(plan.log_blocks):
+                _pause_logs(session, client, sockets, block, is_paused=not plan.is_logged(block))
+                trainer.take_block(measured[block * size : (block + 1) * size])
+        else:
+            for step in measured:
+                trainer.take(step)
         times = trainer.end()
         after = _read_at_rest(session, "end", sockets)
     return times, after - before if after is not None and before is not None else None
+
+
+def _pause_logs(
+    session: Session, client: TableClient, sockets: list[Path], block: int, *, is_paused: bool
+) -> None:
+    """Let all processes begin a block together, with their logs at work or not."""
+    session.barrier(f"block {block - 1} has ended", _BARRIER_S)
+    client.pause_latency_log(is_paused)
+    if session.view.worker_id == 0:
+        pause_logs(sockets, is_paused=is_paused)
+    session.barrier(f"block {block} begins", _BARRIER_S)
 
 
 def _warm_up(plan: TablePlan, sockets: list[Path]) -> Iterator[None]:

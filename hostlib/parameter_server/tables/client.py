@@ -196,6 +196,19 @@ class TableClient:
         self._post_or_fail(lambda: ask(gathering), gathering)
         return gathering.future
 
+    def pause_latency_log(self, is_paused: bool) -> None:
+        """Record no push or pull from now on, or record them again: of the training alone, say.
+
+        Servers go on measuring until theirs is paused, too. Raises ConfigurationError without
+        ClientOptions.latency_log.
+        """
+        log = self._latency
+        if log is None:
+            raise ConfigurationError(
+                "this client has no latency log; give ClientOptions.latency_log"
+            )
+        self._loop.run(lambda: log.pause(is_paused))
+
     def close(self) -> None:
         """Close all connections; what is open fails with PeerClosedError."""
         with self._changed:

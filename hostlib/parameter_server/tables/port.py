@@ -128,13 +128,16 @@ class TablePort:
         if frame.kind in _HOT:
             self._take_hot(frame, payload)
             return
-        served = self._served
+        log, served = self._latency, self._served
+        if log is not None:
+            if log.is_paused:
+                served = None
+            elif frame.kind in _MEASURED:
+                log.arrived(
+                    self._worker_id, self._connection_number, frame.kind, connection.arrived_ns
+                )
         if served is not None:
             served.begin(frame, connection.arrived_ns)
-        if self._latency is not None and frame.kind in _MEASURED:
-            self._latency.arrived(
-                self._worker_id, self._connection_number, frame.kind, connection.arrived_ns
-            )
         self._pass_on(frame, payload)
         if served is not None:
             served.pause()

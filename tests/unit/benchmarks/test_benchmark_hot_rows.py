@@ -1,13 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The rival of a chosen hot set, against its definition and on a steady load."""
+"""The rival of a chosen hot set, against its definition and on a steady load; blocks with a log."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.hot_rows.log_throughput import interval_of, ratios_of
 from benchmarks.hot_rows.lru import LruCache
+from switchfold.controller.cli.hot.plan import TablePlan
 from switchfold.controller.cli.workloads.key_stream import KeyPopularity, KeyStream
 from switchfold.hostlib.hot_rows import FrequencySketch, HotSetOptions, HotSetTracker
 
@@ -40,3 +45,22 @@ def test_static_hot_set_beats_the_cache_on_a_steady_load(size: int, exponent: fl
     assert len(cache) == size
     measured = stream.draw(200_000).ravel()
     assert np.isin(measured, hot).sum() > cache.use(measured)
+
+
+def test_blocks_with_a_log_are_compared_by_their_slowest_workers() -> None:
+    first, second = (
+        [2.0, 4.0, 4.0, 2.0, 1.0, 1.0, 1.0, 1.0],
+        [3.0, 1.0, 8.0, 2.0, 1.0, 2.0, 2.0, 3.0],
+    )
+    workers = [SimpleNamespace(block_s=np.array(block_s)) for block_s in (first, second)]
+    run: Any = SimpleNamespace(plan=TablePlan, workers=workers)
+    assert ratios_of(run).tolist() == pytest.approx([5 / 12, 4 / 4])
+
+
+def test_the_interval_narrows_with_more_ratios() -> None:
+    ratios = np.random.default_rng(3).normal(0.98, 0.1, 2000)
+    low, high = interval_of(ratios)
+    assert low < ratios.mean() < high
+    assert high - low == pytest.approx(4 * 0.1 / np.sqrt(2000), rel=0.1)
+    few_low, few_high = interval_of(ratios[:20])
+    assert few_high - few_low > 3 * (high - low)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,7 @@ def run_of(*, cold_keys: int, writes: int) -> TableRun:
             push_s=np.full(10, 0.004),
             seconds=seconds,
             processor_s=0.25,
+            block_s=np.empty(0),
             samples=200,
             pushed_keys=500,
             pulled_keys=500,
@@ -196,6 +198,14 @@ def test_figures_have_their_units() -> None:
     assert figures["push p99 ms"] == pytest.approx(4)
     assert figures["samples/s"] == pytest.approx(200)
     assert figures["pulled keys at servers"] == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("wrong", [{"latency_log": ""}, {"log_blocks": 6}, {"steps": 12}])
+def test_blocks_need_a_log_and_steps(wrong: dict[str, Any]) -> None:
+    blocks: dict[str, Any] = {"latency_log": "log", "log_blocks": 8, "steps": 16}
+    replace(ZIPF, **blocks)
+    with pytest.raises(ValueError, match="give a latency log, a multiple of 4 blocks"):
+        replace(ZIPF, **blocks | wrong)
 
 
 def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:

@@ -19,8 +19,10 @@ import pytest
 
 from hot_world_server import gradients_of
 from live_hot_server import LiveHotServer
+from loopback import LOOPBACK
 from measured_tables import WAIT_S, MeasuredTables, Row
 from row_switch import RowSwitch
+from switchfold.hostlib.errors import ConfigurationError
 from switchfold.hostlib.latency import RequestMeter, SwitchMeter, call_sampler, parquet_log
 from switchfold.hostlib.latency.call_sampler import (
     MOST_NS,
@@ -31,6 +33,7 @@ from switchfold.hostlib.latency.call_sampler import (
     CallSampler,
 )
 from switchfold.hostlib.latency.schema import METADATA_KEY
+from switchfold.hostlib.parameter_server import ParameterServer, ServerOptions
 from switchfold.hostlib.parameter_server.hot_worker import key_samples
 from switchfold.hostlib.parameter_server.tables import TableClient, TableDefinition
 from switchfold.hostlib.peers.frames import Frame, FrameKind, ReceiptFrame, TableFrame
@@ -114,6 +117,15 @@ def test_any_kinds_in_turn_are_recorded_alike(num_kinds: int, within: float) -> 
     assert shares == pytest.approx([float(np.mean(shares))] * num_kinds, rel=within)
 
 
+def test_a_pause_earns_nothing() -> None:
+    worker = Worker((50 * US, 4))
+    worker.run(10_000)
+    worker.now_ns += 3600 * 10**9  # paused
+    worker.sampler.restart(worker.num_records)
+    earned_ns = SHARE * 10_000 * 50 * US
+    assert worker.run(10_000) * RECORD_NS <= earned_ns + WHOLE_NS + STRETCH * 4 * RECORD_NS
+
+
 def test_calls_are_recorded_in_stretches() -> None:
     worker = Worker((50 * US, 4))
     worker.run(STRETCH * 2_000)
@@ -181,6 +193,41 @@ def test_a_starved_log_has_whole_calls(
         assert row["outcome"] == "answered"
         assert row["iteration"] == (row["call"] - 1) // 2
     assert len(tables.rows("arrivals")) == 2 * count * num_servers  # of all requests
+
+
+def test_a_paused_log_records_nothing(tmp_path: Path) -> None:
+    with MeasuredTables(tmp_path) as tables:
+        client, (server,) = tables.clients[0], tables.servers
+        for is_paused in (False, True, False):
+            client.pause_latency_log(is_paused)
+            server.pause_latency_log(is_paused)
+            for _ in range(5):
+                tables.push([1])
+                tables.pull([1])
+    assert [row["call"] for row in tables.rows("requests")] == [*range(1, 11), *range(21, 31)]
+    assert {row["outcome"] for row in tables.rows("requests")} == {"answered"}
+    assert len(tables.rows("arrivals")) == 20
+    assert totals(tmp_path) == {"calls": 30, "recorded_calls": 20, "dropped": 0}
+
+
+def test_pushes_that_a_paused_server_did_not_measure_have_no_times(tmp_path: Path) -> None:
+    with MeasuredTables(tmp_path) as tables:
+        tables.servers[0].pause_latency_log(True)
+        tables.push([1])
+        tables.pull([1])
+    outcomes = {row["operation"]: row["outcome"] for row in tables.rows("requests")}
+    assert outcomes == {"push": "unmeasured", "pull": "answered"}
+    assert tables.rows("arrivals") == []
+
+
+def test_only_a_log_can_be_paused() -> None:
+    with (
+        ParameterServer(ServerOptions(num_workers=1), address=LOOPBACK) as server,
+        open_client([(LOOPBACK, server.port)], 0) as client,
+    ):
+        for one in (server, client):
+            with pytest.raises(ConfigurationError, match="no latency log; give"):
+                one.pause_latency_log(True)
 
 
 def test_calls_without_rows_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
