@@ -23,6 +23,7 @@ from switchfold.hostlib.control.row_server_link import RowMember, RowView
 from switchfold.hostlib.control.view import Endpoint
 from switchfold.hostlib.hot_rows import FrequencySketch, LaneLayout
 from switchfold.hostlib.hot_rows.row_packets import SERVER_ID_BASE, RowPackets
+from switchfold.hostlib.parameter_server.hot_server import hot_row_server
 from switchfold.hostlib.parameter_server.hot_server.hot_row_server import HotRowServer
 from switchfold.hostlib.parameter_server.hot_server.options import HotRowOptions
 from switchfold.hostlib.parameter_server.hot_server.rounds import RowsOfRounds
@@ -87,11 +88,14 @@ class HotBench:
         num_workers: int = 2,
         *,
         refresh_s: float = 0.05,
+        flush_s: float = FLUSH_S,
+        silent_s: float = WAIT_S,
         **switch: Any,
     ) -> None:
+        monkeypatch.setattr(hot_row_server, "SILENT_S", silent_s)
         self._monkeypatch, self._folder, self._num_workers = monkeypatch, folder, num_workers
         self.options = HotRowOptions(
-            controller="none", job="job", address=LOOPBACK, flush_s=FLUSH_S, refresh_s=refresh_s
+            controller="none", job="job", address=LOOPBACK, flush_s=flush_s, refresh_s=refresh_s
         )
         self.switch = RowSwitch(num_workers, **switch)
         self.endpoints: dict[int, Endpoint] = {}
@@ -381,7 +385,7 @@ class HotWorker:
             self._receive(0.0)
         now_s = time.monotonic()
         for name, push in list(self.pending.items()):
-            if now_s - push.since_s < FLUSH_S * min(2**push.count, 8):
+            if now_s - push.since_s < self.bench.options.flush_s * min(2**push.count, 8):
                 continue
             push.since_s, push.count = now_s, push.count + 1
             generation, row, number = name

@@ -48,6 +48,7 @@ from switchfold.hostlib.slots.wire import (
 from switchfold.hostlib.transports.sockets import enlarge_buffers
 
 MOST_SERVERS: Final = 32
+_MARK: Final = b"."
 _HELD: Final = 20
 """Packets that are held back at most; a packet overtakes up to so many."""
 _RELEASE: Final = 0.2
@@ -103,6 +104,7 @@ class RowSwitch:
         self._servers: dict[int, int] = {}  # by row
         self._held: deque[tuple[NDArray[np.void], int | None]] = deque()
         self._is_stopped = False
+        self._num_drained = 0
         self._failure: BaseException | None = None
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         enlarge_buffers(self._socket)
@@ -219,6 +221,14 @@ class RowSwitch:
         with self.changed:
             assert self.changed.wait_for(condition, timeout_s), self.passed
 
+    def drain(self) -> None:
+        """Wait until all packets that were sent before have been taken."""
+        with self.changed:
+            goal = self._num_drained + 1
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mark:
+            mark.sendto(_MARK, self._socket.getsockname())
+        self.wait(lambda: self._num_drained >= goal)
+
     def __enter__(self) -> Self:
         self._thread.start()
         return self
@@ -242,6 +252,11 @@ class RowSwitch:
                 data, source = self._socket.recvfrom(1 << 16)
                 if not data:
                     return
+                if data == _MARK:
+                    with self.changed:
+                        self._num_drained += 1
+                        self.changed.notify_all()
+                    continue
                 assert len(data) == self.datagram_bytes, f"a datagram of {len(data)} bytes"
                 packet = view_datagrams(np.frombuffer(data, np.uint8)[None, :], self._values)[0]
                 with self.changed:

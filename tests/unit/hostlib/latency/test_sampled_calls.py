@@ -34,6 +34,7 @@ from switchfold.hostlib.latency.call_sampler import (
 )
 from switchfold.hostlib.latency.schema import METADATA_KEY
 from switchfold.hostlib.parameter_server import ParameterServer, ServerOptions
+from switchfold.hostlib.parameter_server.hot_server import hot_row_server
 from switchfold.hostlib.parameter_server.hot_worker import key_samples
 from switchfold.hostlib.parameter_server.tables import TableClient, TableDefinition
 from switchfold.hostlib.peers.frames import Frame, FrameKind, ReceiptFrame, TableFrame
@@ -244,6 +245,7 @@ def test_a_starved_log_of_hot_keys_has_whole_calls(
 ) -> None:
     """With the machine's own clock, sockets and event loops."""
     monkeypatch.setattr(key_samples, "SAMPLE_S", 0.02)
+    monkeypatch.setattr(hot_row_server, "SILENT_S", WAIT_S)
     monkeypatch.setattr(call_sampler, "MOST_NS", 100 * RECORD_NS)
     monkeypatch.setattr(call_sampler, "WHOLE_NS", 100 * RECORD_NS)
     definition = TableDefinition(name="hot", width=8, hot_keys=40)

@@ -7,6 +7,7 @@ The clock is the tests' own. The switch is the reference switch, and the tests d
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +25,8 @@ from row_switch import RowSwitch
 from switchfold.hostlib.errors import ServerLostError
 from switchfold.hostlib.latency import RequestMeter, SwitchMeter
 from switchfold.hostlib.latency.schema import NO_VALUE, REQUESTS
-from switchfold.hostlib.parameter_server.hot_worker import key_samples
+from switchfold.hostlib.parameter_server.hot_server import hot_row_server
+from switchfold.hostlib.parameter_server.hot_worker import UNKNOWN_UPDATES, key_samples
 from switchfold.hostlib.parameter_server.hot_worker.reads import MOST_TRIES, TRY_S, HotReads
 from switchfold.hostlib.parameter_server.tables import TableDefinition
 from switchfold.hostlib.peers.frames import RoundsFrame
@@ -271,6 +273,7 @@ def test_a_run_with_hot_keys_has_both_paths(
 ) -> None:
     """With the machine's own clock, sockets and event loops."""
     monkeypatch.setattr(key_samples, "SAMPLE_S", 0.02)
+    monkeypatch.setattr(hot_row_server, "SILENT_S", WAIT_S)
     definition = TableDefinition(name="hot", width=8, hot_keys=40)
     hot, cold = np.arange(20), np.arange(100, 110)
     keys = np.concatenate([hot, cold])
@@ -282,9 +285,16 @@ def test_a_run_with_hot_keys_has_both_paths(
         table = client.define(definition)
         while not switch.passed["aggregate_add"]:
             table.push(hot, gradients_of(np.ones((hot.size, 8)))).result(WAIT_S)
-        for _ in range(20):
-            table.pull(keys).result(WAIT_S)
+        counted, end_s = (
+            server.tables.tables.state.counters["hot_pushes"],
+            time.monotonic() + WAIT_S,
+        )
+        has_pulled = has_pushed = False  # by the switch: a busy machine may answer too late
+        while not (has_pulled and has_pushed):
+            assert time.monotonic() < end_s
+            has_pulled |= UNKNOWN_UPDATES in table.pull(keys).result(WAIT_S).updates
             table.push(keys, gradients_of(np.ones((keys.size, 8)))).result(WAIT_S)
+            has_pushed = server.tables.tables.state.counters["hot_pushes"] > counted
     rows = [row for file in tmp_path.glob("requests-*") for row in pq.read_table(file).to_pylist()]
     by_switch = [row for row in rows if row["path"] == "switch" and row["outcome"] == "answered"]
     assert {row["operation"] for row in by_switch} == {"push", "pull"}

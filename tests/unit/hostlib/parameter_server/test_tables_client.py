@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -354,10 +355,11 @@ def test_pushes_wait_while_too_much_has_no_receipt(monkeypatch: pytest.MonkeyPat
 def test_a_push_that_finds_no_room_in_time_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("switchfold.hostlib.parameter_server.tables.client.MAX_OPEN_REQUESTS", 1)
     with TableCluster(1) as cluster:
-        client = cluster.client(0, timeout_s=0.2, reconnect_s=60.0)
+        client = cluster.client(0, timeout_s=WAIT_S, reconnect_s=WAIT_S)
         table = client.define(TableDefinition(name="w", width=1))
         cluster.servers[0].close()
         table.push(keys_of(1), floats_of([1]))
+        client.options = replace(client.options, timeout_s=0.2)  # for room; requests have theirs
         with pytest.raises(ExchangeTimeoutError, match=r"1 requests with 12 bytes .* limits of 1 "):
             table.push(keys_of(1), floats_of([1]))
         with pytest.raises(ExchangeTimeoutError, match="1 requests"):

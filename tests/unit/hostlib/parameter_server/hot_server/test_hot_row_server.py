@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hot_bench import HOT_KEYS, TABLE, HotBench, HotWorker, wait_for
+from hot_bench import HOT_KEYS, TABLE, WAIT_S, HotBench, HotWorker, wait_for
 from loopback import LOOPBACK
 from switchfold.hostlib.errors import JobRefusedError
 from switchfold.hostlib.hot_rows import FrequencySketch
 from switchfold.hostlib.hot_rows.row_packets import SERVER_ID_BASE, RowPackets
+from switchfold.hostlib.parameter_server.hot_server import hot_row_server
 from switchfold.hostlib.slots.wire import Operation
 from switchfold.hostlib.transports.udp import UdpTransport
 from worker_packets import read_packets
@@ -53,7 +54,9 @@ def scaled(worker: HotWorker, row: int) -> float:
 
 
 def test_a_round_of_all_workers_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    with hot_scene(monkeypatch) as (bench, workers):
+    with hot_scene(monkeypatch, flush_s=1.0) as (bench, workers):
+        # No flush closes the round before the second worker's push.
+        bench.switch.drop = lambda packet, _: packet["header"]["operation"] == Operation.FLUSH
         first = workers[0]
         assert sorted(first.next) == [4, 5]
         assert [worker.state.worker_bitmap for worker in workers] == [1, 2]
@@ -210,12 +213,13 @@ def test_a_view_without_place_makes_all_cold(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_silent_switch_makes_all_cold_until_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    with hot_scene(monkeypatch) as (bench, workers):
+    with hot_scene(monkeypatch, silent_s=1.0) as (bench, workers):
         bench.switch.stop()
         workers[0].push(4, lanes_of(1))
         wait_for(lambda: not any(worker.has_rows for worker in workers), *workers)
+        assert bench.count("hot_silences") >= 1
         wait_for(lambda: bench.values().any(), *workers)
-        assert bench.count("hot_silences") == 1
+        monkeypatch.setattr(hot_row_server, "SILENT_S", WAIT_S)
         bench.switch.restart()
         wait_for(lambda: all(worker.has_rows for worker in workers), *workers)
         workers[0].push(4, lanes_of(1))
