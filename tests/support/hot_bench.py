@@ -199,6 +199,23 @@ def wait_for(condition: Callable[[], bool], *workers: HotWorker) -> None:
         time.sleep(0.001)
 
 
+def push_until_hot(
+    pusher: HotWorker, row: int, lanes: NDArray[np.int32], workers: Sequence[HotWorker]
+) -> int:
+    """Push until a push is in a sum of the switch; return how many pushes that took.
+
+    On a busy machine, the server may decide a round before the switch has its sum.
+    """
+    goal, count, end_s = pusher.num_hot + 1, 0, time.monotonic() + WAIT_S
+    while pusher.num_hot < goal:
+        assert time.monotonic() < end_s, [worker.describe() for worker in workers]
+        wait_for(lambda: pusher.has_rows and pusher.is_free(row), *workers)
+        pusher.push(row, lanes)
+        count += 1
+        wait_for(lambda: not pusher.pending, *workers)
+    return count
+
+
 @dataclass
 class PendingPush:
     """A push that is not decided, as the row was when it was made."""

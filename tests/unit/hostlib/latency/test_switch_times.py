@@ -285,16 +285,14 @@ def test_a_run_with_hot_keys_has_both_paths(
         table = client.define(definition)
         while not switch.passed["aggregate_add"]:
             table.push(hot, gradients_of(np.ones((hot.size, 8)))).result(WAIT_S)
-        counted, end_s = (
-            server.tables.tables.state.counters["hot_pushes"],
-            time.monotonic() + WAIT_S,
-        )
+        counters, end_s = server.tables.tables.state.counters, time.monotonic() + WAIT_S
+        counted = counters["hot_pushes"]
         has_pulled = has_pushed = False  # by the switch: a busy machine may answer too late
         while not (has_pulled and has_pushed):
             assert time.monotonic() < end_s
             has_pulled |= UNKNOWN_UPDATES in table.pull(keys).result(WAIT_S).updates
             table.push(keys, gradients_of(np.ones((keys.size, 8)))).result(WAIT_S)
-            has_pushed = server.tables.tables.state.counters["hot_pushes"] > counted
+            has_pushed = counters["hot_pushes"] > counted
     rows = [row for file in tmp_path.glob("requests-*") for row in pq.read_table(file).to_pylist()]
     by_switch = [row for row in rows if row["path"] == "switch" and row["outcome"] == "answered"]
     assert {row["operation"] for row in by_switch} == {"push", "pull"}
