@@ -136,8 +136,8 @@ class EventLoop:
         with self._lock:
             if self._is_stopping:
                 return
+            self._calls.append(last_call)  # before: a loop that is awake ends without calls
             self._is_stopping = True
-            self._calls.append(last_call)
             self._wake()
         if not self.is_own_thread:
             self._thread.join()
