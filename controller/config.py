@@ -177,6 +177,11 @@ class ControllerConfig:
     """Secret that opens the calls of the operator API that change nothing."""
     max_waiting_jobs: int = 256
     """Jobs that may wait for workers at a time; they hold no slots."""
+    max_waiting_jobs_per_source: int | None = None
+    """Those of them that callers of one address may open; None: half of them."""
+    max_calls_per_source: int | None = None
+    """Calls that callers of one address may have at a time: each worker is one, and those that
+    resume have as many again. None: a quarter of all, at most 1,024."""
     default_slots: int = 128
     """Slots of a job whose workers ask for none."""
     lease_s: float = 6.0
@@ -215,8 +220,10 @@ class ControllerConfig:
             check_endpoint("advertise", self.advertise)
         if self.variant not in VARIANTS:
             raise ConfigError(f"variant {self.variant!r} is not one of {', '.join(VARIANTS)}")
-        if self.max_waiting_jobs < 1:
-            raise ConfigError("max_waiting_jobs must be at least 1")
+        for name in ("max_waiting_jobs", "max_waiting_jobs_per_source", "max_calls_per_source"):
+            value: int | None = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name} must be at least 1")
         if not 1 <= self.default_slots <= wire.NUM_SLOTS:
             raise ConfigError(f"default_slots must lie in 1..{wire.NUM_SLOTS}")
         for field in dataclasses.fields(self):
@@ -394,10 +401,7 @@ def _checked(kind: type, raw: dict[str, Any], where: str) -> dict[str, Any]:
         if name not in fields:
             raise ConfigError(f"{where}: unknown option {name!r}")
         kinds = expected.get(fields[name].removesuffix(" | None"))
-        if (
-            kinds is None
-            or not isinstance(value, kinds)
-            or (fields[name] == "int" and value is True)
-        ):
+        is_flag = isinstance(value, bool)  # which is an int to Python
+        if kinds is None or not isinstance(value, kinds) or is_flag != (kinds is bool):
             raise ConfigError(f"{where}: {name} = {value!r} is not of type {fields[name]}")
     return dict(raw)

@@ -27,6 +27,7 @@ ControllerError
 └── JobError                      a refusal; carries the gRPC status that the worker sees
     ├── InvalidJobError           INVALID_ARGUMENT
     ├── NoRoomError               RESOURCE_EXHAUSTED
+    │   └── SourceLimitError      the callers of one address have as much as they may
     ├── VersionMismatchError      FAILED_PRECONDITION
     ├── WorkersMissingError       DEADLINE_EXCEEDED
     ├── WorkerTakenError          ALREADY_EXISTS
@@ -162,9 +163,13 @@ class InvalidJobError(JobError):
 
 
 class NoRoomError(JobError):
-    """The switch has no room for the job."""
+    """The switch has no room for the job, or the controller none for the caller."""
 
     status = grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+class SourceLimitError(NoRoomError):
+    """The callers of one address have as many calls, or waiting jobs, as they may."""
 
 
 class VersionMismatchError(JobError):

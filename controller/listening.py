@@ -16,6 +16,9 @@ from ..hostlib.credentials import Credentials, CredentialsError, Role, require_c
 from ..hostlib.credentials.callers import CallerCertificates
 from ..hostlib.credentials.grpc_channels import server_credentials
 from .api.access import AccessGuard, Tokens
+from .api.callers.refusal_log import RefusalLog
+from .api.callers.source_calls import SourceCalls, default_share
+from .api.callers.source_guard import SourceGuard
 from .api.endpoint import is_taken, with_port
 from .api.keepalive import probe_connections, server_options
 from .api.open_files import connection_options, max_connections
@@ -59,6 +62,8 @@ class ApiListener:
             read_only=config.read_only_token,
         )
         self._credentials = None if config.credentials is None else Credentials(config.credentials)
+        self.sources = SourceCalls(1)
+        """The calls under way, by source, from `listen` on."""
 
     def log_openness(self) -> None:
         """Warn of what is open to everybody."""
@@ -74,9 +79,16 @@ class ApiListener:
         """Serve, and return the server and its address; ListenError if it is taken."""
         ours = self._credentials
         callers = None if ours is None else CallerCertificates(ours)
-        num_callers = max_connections()
+        num_callers, log = max_connections(), RefusalLog()
+        share = self._config.max_calls_per_source or default_share(num_callers)
+        self.sources = SourceCalls(share)
+        _LOGGER.info("up to %d calls at a time, %d of one address", num_callers, share)
         server = grpc.aio.server(
-            interceptors=(AccessGuard(self._tokens, SERVICES, callers), RequestGuard()),
+            interceptors=(
+                AccessGuard(self._tokens, SERVICES, callers, log),
+                SourceGuard(self.sources, log),
+                RequestGuard(),
+            ),
             maximum_concurrent_rpcs=num_callers,
             options=[
                 *server_options(self._config.host_gone_s),

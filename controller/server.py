@@ -133,7 +133,7 @@ class ControllerServer:
     async def _listen(self) -> grpc.aio.Server:
         def add_services(server: grpc.aio.Server) -> None:
             add_session = cast("Any", session_pb2_grpc).add_SwitchfoldSessionServicer_to_server
-            add_session(SessionService(self.membership), server)
+            add_session(SessionService(self.membership, self._endpoint.sources), server)
             add_operator = cast("Any", operator_pb2_grpc).add_OperatorServicer_to_server
             add_operator(
                 OperatorService(
@@ -143,6 +143,7 @@ class ControllerServer:
                     self.views,
                     self.leader,
                     cables=self.config.links,
+                    sources=self._endpoint.sources,
                 ),
                 server,
             )

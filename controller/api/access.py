@@ -9,8 +9,6 @@ does not know needs the strictest role, so that no new method is open by mistake
 from __future__ import annotations
 
 import hmac
-import logging
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -26,11 +24,9 @@ from ...hostlib.credentials.roles import Role
 from ...hostlib.credentials.tokens import HEADER, SCHEME, token_problem
 from ...hostlib.errors import CallerRoleError, UnknownCallerError
 from ..errors import ConfigError, JobError, RoleError, TokenError
+from .callers.refusal_log import RefusalLog
 
-_LOGGER = logging.getLogger(__name__)
 _SESSIONS: Final = session_pb2.DESCRIPTOR.services_by_name["SwitchfoldSession"].full_name
-_LOG_INTERVAL_S: Final = 10.0
-"""Refusals within this time share one line of the log."""
 
 
 def required_role(method: MethodDescriptor) -> Role:
@@ -110,16 +106,16 @@ class AccessGuard(grpc.aio.ServerInterceptor):
         tokens: Tokens,
         services: Iterable[ServiceDescriptor],
         callers: CallerCertificates | None = None,
+        log: RefusalLog | None = None,
     ) -> None:
         self._tokens = tokens
         self._callers = callers
+        self._log = log or RefusalLog()
         self._roles = {
             f"/{service.full_name}/{method.name}": required_role(method)
             for service in services
             for method in service.methods
         }
-        self._num_refused = 0
-        self._logged_s = float("-inf")
 
     async def intercept_service(
         self,
@@ -140,7 +136,7 @@ class AccessGuard(grpc.aio.ServerInterceptor):
                     self._callers.check(context.auth_context(), allowed_roles(role))
                 self._tokens.check(token, role)
             except (UnknownCallerError, CallerRoleError, JobError) as exc:
-                self._log(exc, context.peer())
+                self._log.note(exc, context.peer())
                 await context.abort(_status(exc), str(exc))
 
         behaviour = behaviour_of(handler)
@@ -151,14 +147,6 @@ class AccessGuard(grpc.aio.ServerInterceptor):
             return await behaviour(request, context)
 
         return with_behaviour(handler, answer)
-
-    def _log(self, error: Exception, peer: str) -> None:
-        """Log refusals, but not each one: otherwise strangers could fill the disk."""
-        self._num_refused += 1
-        now_s = time.monotonic()
-        if now_s - self._logged_s >= _LOG_INTERVAL_S:
-            _LOGGER.warning("%d calls refused, last from %s: %s", self._num_refused, peer, error)
-            self._num_refused, self._logged_s = 0, now_s
 
 
 def _status(error: UnknownCallerError | CallerRoleError | JobError) -> grpc.StatusCode:

@@ -5,11 +5,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from ...hostlib.slots.wire import Outcome
 from ..jobs.job import Job, RowServer, ServerId, TreeNode, View, Worker, WorkerId, WorkerState
 from ..tables.outcome import Count, OrdinaryOutcome, add_counts
+from .callers.source_calls import SourceCalls
 from .operator_api import operator_pb2 as pb
+
+_MAX_SOURCES: Final = 16
+"""Sources that an answer lists."""
+
+
+def source_messages(sources: SourceCalls) -> list[pb.SourceCalls]:
+    """Return the sources that were refused most, then the busiest."""
+    return [
+        pb.SourceCalls(source=each.source, calls=each.calls, refused=each.refused)
+        for each in sources.counts(_MAX_SOURCES)
+    ]
 
 
 def job_message(

@@ -19,6 +19,7 @@ from ..switches.port_losses import read_port_losses
 from ..switches.program import describe
 from ..switches.switch_session import SwitchSession
 from ..views.views import Views
+from .callers.source_calls import SourceCalls
 from .operator_api import operator_pb2 as pb
 from .operator_api import operator_pb2_grpc
 from .operator_messages import (
@@ -27,13 +28,14 @@ from .operator_messages import (
     outcome_counts,
     put_counts,
     put_server_states,
+    source_messages,
 )
 
 
 class OperatorService(operator_pb2_grpc.OperatorServicer):
     """Answers from the database, the live jobs and the switches' counters."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each call shows another part
         self,
         database: Database,
         membership: Membership,
@@ -42,12 +44,14 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         leader: Leader,
         *,
         cables: Iterable[LinkConfig] = (),
+        sources: SourceCalls,
     ) -> None:
         self._database = database
         self._membership = membership
         self._links = links
         self._views = views
         self._leader = leader
+        self._sources = sources
         self._neighbours: dict[tuple[str, int], str] = {}
         for cable in cables:
             one, other = cable.ends
@@ -67,6 +71,8 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             role="leader",
             term=self._leader.term,
             controllers=self._leader.controllers,
+            calls_per_source=self._sources.share,
+            sources=source_messages(self._sources),
         )
 
     async def ListJobs(  # noqa: N802

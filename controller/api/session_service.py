@@ -12,11 +12,12 @@ import grpc
 
 from ...hostlib.control.session_api import session_pb2 as pb
 from ...hostlib.control.session_api import session_pb2_grpc
-from ..errors import ControllerError, ControllerStoppingError, InvalidJobError
+from ..errors import ControllerError, ControllerStoppingError, InvalidJobError, SourceLimitError
 from ..jobs.live_job import LiveJob
 from ..jobs.membership import Membership
 from ..jobs.worker_lease import WorkerLease
 from ..rows.row_streams import RowContext, RowStreams
+from .callers.source_calls import SourceCalls, source_of
 from .open_files import check_room
 from .printable import details
 from .session_stream import SessionStream
@@ -31,22 +32,27 @@ JoinContext = grpc.aio.ServicerContext[pb.WorkerMessage, pb.ControllerMessage]
 class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
     """Turns a worker's messages into calls of the membership, and the answers into messages."""
 
-    def __init__(self, membership: Membership) -> None:
+    def __init__(self, membership: Membership, sources: SourceCalls) -> None:
         self._membership = membership
-        self._row_streams = RowStreams(membership)
+        self._sources = sources
+        self._row_streams = RowStreams(membership, sources)
 
     async def Join(  # noqa: N802
         self, request_iterator: object, context: JoinContext
     ) -> None:
         """Serve one worker from its JoinRequest to the end of the stream."""
         stream = SessionStream(context, pb.WorkerMessage)
+        source = source_of(context.peer())
         try:
             self._membership.check_open()
             join_request = (await stream.first("join_request", "JoinRequest")).join_request
             if not join_request.HasField("resume"):
                 check_room()
-            live, lease, outbox = await self._membership.enter(join_request)
+                self._sources.check_share(source)
+            live, lease, outbox = await self._membership.enter(join_request, source)
         except ControllerError as exc:
+            if isinstance(exc, SourceLimitError):
+                self._sources.note_refused(source)
             if not isinstance(exc, ControllerStoppingError):
                 _LOGGER.info("worker refused: %s", exc)
             await context.abort(exc.status, details(exc))

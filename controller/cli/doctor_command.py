@@ -17,6 +17,7 @@ from ..config import SwitchConfig, parse_switch
 from .doctor import Check, Status
 from .doctor.machine import check_machine
 from .doctor.system import (
+    check_callers,
     check_controller,
     check_controllers,
     check_database,
@@ -84,6 +85,7 @@ def _check_system(
     checks = [*check_testbeds(client.address), verdict]
     if verdict.status is Status.OK:
         checks.append(check_database(client))
+        checks += check_callers(client)
         checks += check_controllers(client)
     for config in switches:
         if config.name not in {switch.name for switch in known}:

@@ -243,25 +243,32 @@ class Diagnosis:
         self._manager.spawn(self._check(link))
 
     async def _check(self, link: SwitchSession) -> None:
-        name = link.config.name
-        try:
-            async with asyncio.timeout(CHECK_S):
-                await link.apply()
+        name, problem = link.config.name, await _comparison_problem(link, CHECK_S)
+        if problem is None:
             self._unanswered_s.pop(name, None)
-        except (ControllerError, TimeoutError) as exc:
-            _LOGGER.warning("switch %s: its tables could not be compared: %r", name, exc)
+        else:
+            _LOGGER.warning("switch %s: its tables could not be compared: %r", name, problem)
 
 
 async def _answers(link: SwitchSession, limit_s: float) -> bool:
-    """Return whether a switch lets its tables be compared within a time."""
+    """Return whether a switch lets its tables be compared within a time; if not, after it."""
     began_s = asyncio.get_running_loop().time()
+    if await _comparison_problem(link, limit_s) is None:
+        return True
+    await asyncio.sleep(began_s + limit_s - asyncio.get_running_loop().time())
+    return False
+
+
+async def _comparison_problem(
+    link: SwitchSession, limit_s: float
+) -> ControllerError | TimeoutError | None:
+    """Compare a switch's tables; return why that was not done within a time, None if it was."""
     try:
         async with asyncio.timeout(limit_s):
             await link.apply()
-    except (ControllerError, TimeoutError):
-        await asyncio.sleep(began_s + limit_s - asyncio.get_running_loop().time())
-        return False
-    return True
+    except (ControllerError, TimeoutError) as exc:
+        return exc
+    return None
 
 
 def _names(these: Collection[object]) -> str:

@@ -28,12 +28,17 @@ class LiveJob:
         join_timeout_s: float = 0.0,
         released: Mapping[str, int] | None = None,
         token: JobToken = NO_TOKEN,
+        source: str = "",
     ) -> None:
-        """`released`: the last released use of each barrier. `token`: its first worker's."""
+        """`released`: the last released use of each barrier.
+
+        `token`: its first worker's; `source`: where that called from, "" for a Unix socket.
+        """
         self.job: Final = job
         """As it was created or restored: what its first worker asked for. Its views may be old."""
         self.token: Final = token
         """Who is in the job has proved it."""
+        self.source: Final = source
         self.join_timeout_s: Final = join_timeout_s
         self.leases: Final[dict[WorkerId, WorkerLease]] = {}
         """Workers that have arrived and neither left nor were lost."""

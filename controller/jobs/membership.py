@@ -18,6 +18,7 @@ from ..errors import (
     ControllerStoppingError,
     NoRoomError,
     RoleError,
+    SourceLimitError,
     UnknownJobError,
     WorkerSilentError,
     WorkerTakenError,
@@ -123,8 +124,13 @@ class Membership:
         """Return the waiting or running job of this name."""
         return self._manager.live_job(name)
 
-    async def enter(self, join_request: pb.JoinRequest) -> tuple[LiveJob, WorkerLease, Outbox]:
-        """Take in a worker that sends a JoinRequest, or one that comes back with `resume`."""
+    async def enter(
+        self, join_request: pb.JoinRequest, source: str = ""
+    ) -> tuple[LiveJob, WorkerLease, Outbox]:
+        """Take in a worker that sends a JoinRequest, or one that comes back with `resume`.
+
+        `source` is where it calls from, "" for a Unix socket.
+        """
         is_resume = join_request.HasField("resume")
         if not is_resume:
             await self._turn_to_join()
@@ -143,7 +149,7 @@ class Membership:
             if join_request.is_joining or not await self._is_deserted(live):
                 return self._join(live, join_request, worker)
             self._manager.end(live, f"worker {worker.worker_id} was started again")
-        return self._wait(join_request, worker, who)
+        return self._wait(join_request, worker, who, source)
 
     def attach_row_server(self, request: pb.AttachRowServer) -> tuple[RowLease, RowOutbox]:
         """Take in a row server; JobError if it is refused."""
@@ -383,14 +389,14 @@ class Membership:
         return live, lease, outbox
 
     def _wait(
-        self, join_request: pb.JoinRequest, worker: Worker, who: str
+        self, join_request: pb.JoinRequest, worker: Worker, who: str, source: str
     ) -> tuple[LiveJob, WorkerLease, Outbox]:
         """Let a worker wait for the others of its job; the first one makes the job."""
         request = requested_job(join_request)
         live = self._manager.live_job(request.name)
         token = self._proved(join_request, live, who)  # it may be another job than before
         if live is None:
-            self._check_waiting_jobs()
+            self._check_waiting_jobs(source)
             job = self._database.create_job(request)
             try:
                 # Nothing is leased for a job that waits; one without any prospect is refused here.
@@ -400,7 +406,8 @@ class Membership:
             except ControllerError as exc:
                 self._database.end_job(job.job_number, str(exc))
                 raise
-            live = LiveJob(job, join_timeout_s(join_request, self._config), token=token)
+            timeout_s = join_timeout_s(join_request, self._config)
+            live = LiveJob(job, timeout_s, token=token, source=source)
             live.wait_for_workers(self._manager.join_timed_out)
             self._manager.add(live)
             self._row_servers.admit(job.name, token)
@@ -418,12 +425,17 @@ class Membership:
             self._manager.spawn(self._manager.start(live))
         return live, lease, outbox
 
-    def _check_waiting_jobs(self) -> None:
+    def _check_waiting_jobs(self, source: str) -> None:
         most = self._config.max_waiting_jobs
-        if sum(not live.has_started for live in self._manager.live_jobs) >= most:
-            raise NoRoomError(
-                f"{most} jobs wait for workers, and no more may; start their missing "
-                "workers, or end them with 'switchfold job stop'"
+        waiting = [live.source for live in self._manager.live_jobs if not live.has_started]
+        remedy = "start their missing workers, or end them with 'switchfold job stop'"
+        if len(waiting) >= most:
+            raise NoRoomError(f"{most} jobs wait for workers, and no more may; {remedy}")
+        share = self._config.max_waiting_jobs_per_source or max(1, most // 2)
+        if source and waiting.count(source) >= share:
+            raise SourceLimitError(
+                f"{share} jobs of callers at {source} wait for workers, and no more of one address"
+                f" may; {remedy}, or raise max_waiting_jobs_per_source of the controller"
             )
 
     def _check_same_host(self, old: WorkerLease, worker: Worker) -> None:

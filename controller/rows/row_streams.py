@@ -10,10 +10,11 @@ import logging
 import grpc
 
 from ...hostlib.control.session_api import session_pb2 as pb
+from ..api.callers.source_calls import SourceCalls, source_of
 from ..api.open_files import check_room
 from ..api.printable import details
 from ..api.session_stream import SessionStream
-from ..errors import ControllerError, ControllerStoppingError, InvalidJobError
+from ..errors import ControllerError, ControllerStoppingError, InvalidJobError, SourceLimitError
 from ..jobs.membership import Membership
 from .row_lease import RowLease
 
@@ -25,18 +26,23 @@ RowContext = grpc.aio.ServicerContext[pb.RowServerMessage, pb.RowControllerMessa
 class RowStreams:
     """Serves the streams of ServeRows."""
 
-    def __init__(self, membership: Membership) -> None:
+    def __init__(self, membership: Membership, sources: SourceCalls) -> None:
         self._membership = membership
+        self._sources = sources
 
     async def serve(self, context: RowContext) -> None:
         """Serve one row server from its attachment to the end of the stream."""
         stream = SessionStream(context, pb.RowServerMessage)
+        source = source_of(context.peer())
         try:
             self._membership.check_open()
             message = await stream.first("attach", "AttachRowServer")
             check_room()
+            self._sources.check_share(source)
             lease, outbox = self._membership.attach_row_server(message.attach)
         except ControllerError as exc:
+            if isinstance(exc, SourceLimitError):
+                self._sources.note_refused(source)
             if not isinstance(exc, ControllerStoppingError):
                 _LOGGER.info("row server refused: %s", exc)
             await context.abort(exc.status, details(exc))

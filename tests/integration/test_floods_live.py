@@ -62,6 +62,10 @@ CALL_BYTES = 32 << 10
 """Of a call, without its message."""
 SLACK_BYTES = 16 << 20
 """For what the process does besides."""
+STRANGER = "127.0.0.{}"
+"""Where callers of a flood call from, if not from the workers' address: {} from 2 on."""
+OF_ONE_SOURCE = 40
+"""Less than the share of an address, which is a quarter of the controller's calls."""
 NUMBERS = itertools.count()
 WRITE = "/p4.v1.P4Runtime/Write"
 
@@ -195,7 +199,8 @@ def test_half_open_connections_leave_the_controller_files_and_memory(
 
 
 def test_slow_messages_are_ended(live: LiveTestbed, calm: Summing) -> None:
-    target, num_connections = controller_of(live), 2
+    """They take the share of their address, and leave the workers theirs."""
+    target, num_connections = replace(controller_of(live), source=STRANGER.format(2)), 2
     memory = ProcessMemory(pid_of(live, "controller"))
     with ExitStack() as stack:
         slow = [slow_messages(target) for _ in range(num_connections)]
@@ -206,7 +211,9 @@ def test_slow_messages_are_ended(live: LiveTestbed, calm: Summing) -> None:
         check_new_job(live)
         for connection in slow:
             connection.finish(CALLS)
-            assert b"no JoinRequest within 5 s; send it first on the stream" in connection.said
+        said = b"".join(connection.said for connection in slow)
+        assert b"no JoinRequest within 5 s; send it first on the stream" in said
+        assert f"callers at {target.source} have".encode() in said
     num_calls = num_connections * CALLS
     assert memory.growth() < num_calls * (MAX_MESSAGE_BYTES + CALL_BYTES) + SLACK_BYTES
     calm.go_on()
@@ -264,7 +271,8 @@ def test_join_storm_ends_with_statuses(live: LiveTestbed, calm: Summing, num_fil
         # Some more, as a file may have been open for a moment when they were counted.
         for number in range(FILES - open_files.RESERVED - num_files + 10):
             message = join_request(live, f"waits {number}")
-            stack.enter_context(joining(message)(target)).sync()
+            source = STRANGER.format(2 + number // OF_ONE_SOURCE)
+            stack.enter_context(joining(message)(replace(target, source=source))).sync()
         assert statuses(target, requests) == {StatusCode.RESOURCE_EXHAUSTED: num_callers}
         assert statuses(stranger, requests) == {StatusCode.UNAUTHENTICATED: num_callers}
         calm.go_on()

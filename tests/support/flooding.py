@@ -49,11 +49,17 @@ class Target:
     server: str = ""
     """Name that the server proves."""
     token: str = ""
+    source: str = ""
+    """Own IP address to call from; "": any."""
 
     def connect(self) -> Http2Connection:
         """Return a connection that can carry calls."""
         return Http2Connection(
-            self.address, TIMEOUT_S, credentials=self.credentials, server=self.server
+            self.address,
+            TIMEOUT_S,
+            credentials=self.credentials,
+            server=self.server,
+            source=self.source,
         )
 
     def headers(self, stream: int, flags: int = END_HEADERS) -> bytes:
@@ -64,7 +70,7 @@ class Target:
 
 def silent(target: Target) -> socket.socket:
     """Connect alone."""
-    return dial(target.address, TIMEOUT_S)
+    return dial(target.address, TIMEOUT_S, target.source)
 
 
 def half_hello(target: Target) -> socket.socket:

@@ -57,12 +57,14 @@ class Http2Connection:
         *,
         credentials: Credentials | None = None,
         server: str = "",
+        source: str = "",
     ) -> None:
         """Connect; each wait for the server takes at most `timeout_s`.
 
-        `server` is the name that it must prove, with credentials.
+        `server` is the name that it must prove, with credentials. `source` is an own IP address
+        to connect from, "" for any.
         """
-        self._socket = dial(address, timeout_s)
+        self._socket = dial(address, timeout_s, source)
         if credentials is not None:
             self._socket = _client_context(credentials).wrap_socket(
                 self._socket, server_hostname=server
@@ -142,15 +144,16 @@ class Http2Connection:
         self.close()
 
 
-def dial(address: str, timeout_s: float) -> socket.socket:
-    """Connect to HOST:PORT or unix:/PATH."""
+def dial(address: str, timeout_s: float, source: str = "") -> socket.socket:
+    """Connect to HOST:PORT or unix:/PATH, from an IP address of this machine if one is named."""
     if address.startswith("unix:"):
         sock = socket.socket(socket.AF_UNIX)
         sock.settimeout(timeout_s)
         sock.connect(address.removeprefix("unix:"))
         return sock
     host, _, port = address.rpartition(":")
-    return socket.create_connection((host, int(port)), timeout_s)
+    own = (source, 0) if source else None
+    return socket.create_connection((host, int(port)), timeout_s, own)
 
 
 @functools.cache

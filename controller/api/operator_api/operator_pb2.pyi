@@ -11,7 +11,7 @@ class ShowControllerRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Controller(_message.Message):
-    __slots__ = ("database", "database_error", "is_behind", "role", "term", "leader", "controllers")
+    __slots__ = ("database", "database_error", "is_behind", "role", "term", "leader", "controllers", "calls_per_source", "sources")
     DATABASE_FIELD_NUMBER: _ClassVar[int]
     DATABASE_ERROR_FIELD_NUMBER: _ClassVar[int]
     IS_BEHIND_FIELD_NUMBER: _ClassVar[int]
@@ -19,6 +19,8 @@ class Controller(_message.Message):
     TERM_FIELD_NUMBER: _ClassVar[int]
     LEADER_FIELD_NUMBER: _ClassVar[int]
     CONTROLLERS_FIELD_NUMBER: _ClassVar[int]
+    CALLS_PER_SOURCE_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
     database: str
     database_error: str
     is_behind: bool
@@ -26,7 +28,19 @@ class Controller(_message.Message):
     term: int
     leader: str
     controllers: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, database: _Optional[str] = ..., database_error: _Optional[str] = ..., is_behind: bool = ..., role: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., controllers: _Optional[_Iterable[str]] = ...) -> None: ...
+    calls_per_source: int
+    sources: _containers.RepeatedCompositeFieldContainer[SourceCalls]
+    def __init__(self, database: _Optional[str] = ..., database_error: _Optional[str] = ..., is_behind: bool = ..., role: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., controllers: _Optional[_Iterable[str]] = ..., calls_per_source: _Optional[int] = ..., sources: _Optional[_Iterable[_Union[SourceCalls, _Mapping]]] = ...) -> None: ...
+
+class SourceCalls(_message.Message):
+    __slots__ = ("source", "calls", "refused")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    calls: int
+    refused: int
+    def __init__(self, source: _Optional[str] = ..., calls: _Optional[int] = ..., refused: _Optional[int] = ...) -> None: ...
 
 class ListJobsRequest(_message.Message):
     __slots__ = ("include_ended",)

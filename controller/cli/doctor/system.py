@@ -64,6 +64,30 @@ def check_database(client: OperatorClient) -> Check:
     )
 
 
+def check_callers(client: OperatorClient) -> list[Check]:
+    """Check that the controller refuses nobody because of its address; an earlier one does not."""
+    try:
+        shown = client.show_controller()
+    except ControllerError as exc:
+        return [fail("callers", str(exc), "look at the controller's log; run doctor again")]
+    if not shown.calls_per_source:
+        return []
+    refused = [each for each in shown.sources if each.refused]
+    if not refused:
+        most = max((each.calls for each in shown.sources), default=0)
+        text = f"at most {most} calls of one address; {shown.calls_per_source} are let in"
+        return [ok("callers", text)]
+    told = ", ".join(
+        f"{each.refused} of {each.source}, which has {each.calls} now" for each in refused
+    )
+    remedy = (
+        "see what runs there; if these are workers, raise max_calls_per_source in the controller's "
+        "file, or max_waiting_jobs_per_source for jobs that wait"
+    )
+    most = f"{shown.calls_per_source} calls of one address are let in"
+    return [warn("callers", f"calls refused since its start: {told}; {most}", remedy)]
+
+
 def check_controllers(client: OperatorClient) -> list[Check]:
     """Check the roles of all controllers of a database that several may have."""
     try:

@@ -264,7 +264,7 @@ def test_doctor_on_a_healthy_system(tmp_path: Path, command: Any):
             found = verdicts(out)
             assert code == 0, out
             assert found["switch s1"] == found["switch s1 program"] == found["job train"] == "ok"
-            assert found["job train packets"] == "ok"
+            assert found["job train packets"] == found["callers"] == "ok"
             code, out, _ = await command("doctor", "--controller", server.address)
             assert code == 0
             for worker in workers:

@@ -83,6 +83,8 @@ def test_config_options_win_over_the_file(tmp_path: Path):
         ("surprise = 1", "unknown option 'surprise'"),
         ('lease_s = "long"', "not of type float"),
         ("default_slots = true", "not of type int"),
+        ("max_calls_per_source = true", r"not of type int \| None"),
+        (TOML.replace("lease_s = 3", "max_calls_per_source = 0"), "must be at least 1"),
         (TOML.replace("name", "nick", 1), "unknown option 'nick'"),
         (TOML.replace('address = "127.0.0.1:9559"', ""), "address is missing"),
         (TOML.replace("02:00:00:00:00:01", "02-00"), "not a MAC address"),

@@ -258,7 +258,7 @@ def test_calls_beyond_the_limit_are_refused(tmp_path: Path, monkeypatch: pytest.
 
     async def scenario() -> None:
         limit_connections(monkeypatch, limit)
-        async with running_controller(tmp_path) as (server, _):
+        async with running_controller(tmp_path, max_calls_per_source=limit) as (server, _):
             with Http2Connection(server.address, TEST_TIMEOUT_S) as connection:
                 block = header_block(JOIN_METHOD)
                 for stream in range(1, 4 * limit, 2):

@@ -290,7 +290,8 @@ def test_invalid_message_in_a_session(tmp_path: Path):
 
 def test_waiting_jobs_hold_nothing_and_are_not_endless(tmp_path: Path):
     async def scenario() -> None:
-        async with running_controller(tmp_path, max_waiting_jobs=30) as (server, _):
+        limits = {"max_waiting_jobs": 30, "max_waiting_jobs_per_source": 30}
+        async with running_controller(tmp_path, **limits) as (server, _):
             (runs,) = await join_all(server.address, 1)
             view = (await runs.join_reply()).view
             assert view.trees[0].slot_count == 128

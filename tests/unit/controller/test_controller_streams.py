@@ -13,6 +13,7 @@ import grpc
 import pytest
 
 from hand_clock import HandClock
+from switchfold.controller.api.callers.source_calls import SourceCalls
 from switchfold.controller.api.session_service import SessionService
 from switchfold.controller.errors import InvalidJobError
 from switchfold.controller.jobs.punctual_timer import PunctualTimer
@@ -48,7 +49,10 @@ def test_worker_is_refused_for_its_own_delay_alone(waited_s: float):
         message: asyncio.Future[object] = asyncio.Future()
         membership: Any = Mock(enter=AsyncMock(side_effect=InvalidJobError("got here")))
         context: Any = Mock(read=lambda: message, abort=AsyncMock(side_effect=RuntimeError))
-        call = asyncio.create_task(SessionService(membership).Join(object(), context))
+        context.peer.return_value = "unix:"
+        call = asyncio.create_task(
+            SessionService(membership, SourceCalls(1)).Join(object(), context)
+        )
         await clock.pass_by(0.0)
         await clock.pass_by(waited_s)
         if not message.done():
@@ -81,7 +85,10 @@ def test_stream_end_counts_when_the_call_is_cancelled_too(steps: int):
             return None
 
         context: Any = Mock(read=read)
-        call = asyncio.create_task(SessionService(membership).Join(object(), context))
+        context.peer.return_value = "unix:"
+        call = asyncio.create_task(
+            SessionService(membership, SourceCalls(1)).Join(object(), context)
+        )
         async with asyncio.timeout(60):
             while not membership.enter.await_count:
                 await asyncio.sleep(0)

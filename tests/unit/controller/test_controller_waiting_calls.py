@@ -53,7 +53,7 @@ def test_more_calls_than_grpc_lets_wait_by_default(tmp_path: Path, taken: list[o
     num_calls = num_connections * MAX_CALLS  # gRPC's own hard limit is 3,000
 
     async def scenario() -> None:
-        async with running_controller(tmp_path) as (server, _):
+        async with running_controller(tmp_path, max_calls_per_source=num_calls) as (server, _):
             with ExitStack() as stack:
                 opened = [  # the loop, this one, takes no call meanwhile
                     stack.enter_context(begin_calls(server.address, MAX_CALLS))

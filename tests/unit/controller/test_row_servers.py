@@ -1,72 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Row servers of a controller: they attach, get rows in views, set them, and are lost."""
+"""Row servers of a controller: they attach, get rows in views and set them, or are refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from finsy import P4TableEntry
 from grpc import StatusCode
 
-from controller_fixtures import (
-    FakeWorker,
-    fake_switch,
-    join_all,
-    make_config,
-    resume_all,
-    run,
-    running_controller,
-    serving,
-)
-from fake_p4runtime import FakeP4Runtime
+from controller_fixtures import FakeWorker, join_all, run, running_controller
 from fake_row_server import FakeRowServer
-from switchfold.controller.rows import row_servers
-from switchfold.controller.rows.row_lease import RowLease
-from switchfold.controller.server import ControllerServer
-from switchfold.controller.tables.hot_row import TABLE, RowKey, RowPlace, read_row
+from row_server_state import close_all, groups_on, lease_of, rows_on
+from switchfold.controller.tables.hot_row import RowKey, RowPlace
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from time_bound import until
 
 NARROW = 32
 """Values per packet of the fake program."""
-
-
-def rows_on(server: ControllerServer, fake: FakeP4Runtime) -> Mapping[RowKey, RowPlace]:
-    """Return the entries of table `hot_row`."""
-    schema = server.links["s1"].program.schema
-    table_id = schema.tables[TABLE].id
-    return dict(
-        read_row(P4TableEntry.decode(entity, schema))
-        for entity in fake.entities.values()
-        if entity.table_entry.table_id == table_id
-    )
-
-
-def groups_on(fake: FakeP4Runtime) -> dict[int, list[tuple[int, int]]]:
-    """Return the replicas (port, replica id) of each multicast group."""
-    groups = (
-        entity.packet_replication_engine_entry.multicast_group_entry
-        for entity in fake.entities.values()
-        if entity.HasField("packet_replication_engine_entry")
-    )
-    return {
-        group.multicast_group_id: [(one.egress_port, one.instance) for one in group.replicas]
-        for group in groups
-    }
-
-
-def lease_of(server: ControllerServer, server_id: int = 0) -> RowLease:
-    leases = server.membership.row_servers._leases  # pyright: ignore[reportPrivateUsage]
-    return leases["train", server_id]
-
-
-async def close_all(*ends: FakeWorker | FakeRowServer) -> None:
-    for end in ends:
-        await end.close()
 
 
 def test_servers_are_told_of_all_controllers(tmp_path: Path):
@@ -334,166 +285,6 @@ def test_one_server_at_a_time_has_an_id(tmp_path: Path):
             assert (await new.place()).generation > view.generation
             await until(lambda: not rows_on(server, fake))
             await close_all(first, stranger, new, *workers)
-
-    run(scenario())
-
-
-def test_lost_server_keeps_its_rows_for_its_lease(tmp_path: Path):
-    async def scenario() -> None:
-        async with running_controller(tmp_path) as (server, fake):
-            rows = await FakeRowServer(server.address).attach()
-            workers = await join_all(server.address, 2)
-            view = await rows.place()
-            await rows.set_rows(view, 1, (0, 32, 0))
-            await rows.installed()
-            await rows.close()
-            lease = lease_of(server)
-            await until(lambda: not lease.is_attached)
-            back = await FakeRowServer(server.address).attach()
-            assert (await back.view()).generation == view.generation
-            assert len(rows_on(server, fake)) == 1
-            await back.close()
-            await until(lambda: not lease.is_attached)
-            lease._on_expired(lease)  # pyright: ignore[reportPrivateUsage]
-            await until(lambda: not rows_on(server, fake))
-            await workers[1].send(leave=pb.Leave(position=0))
-            live = server.membership.live_job("train")
-            assert live is not None
-            await until(lambda: bool(live.view) and live.view.num_workers == 1)
-            assert live.view is not None
-            assert not live.view.row_servers
-            await close_all(*workers)
-
-    run(scenario())
-
-
-def test_silent_server_is_told(tmp_path: Path):
-    async def scenario() -> None:
-        async with running_controller(tmp_path) as (server, _):
-            rows = await FakeRowServer(server.address).attach()
-            await rows.view()
-            lease = lease_of(server)
-            lease._on_expired(lease)  # pyright: ignore[reportPrivateUsage]
-            code, text = await rows.refusal()
-            assert code is StatusCode.ABORTED
-            assert "was silent for 10 s" in text
-            await rows.close()
-
-    run(scenario())
-
-
-def test_server_stays_for_the_next_job_of_its_name(tmp_path: Path):
-    async def scenario() -> None:
-        async with running_controller(tmp_path) as (server, fake):
-            rows = await FakeRowServer(server.address).attach()
-            workers = await join_all(server.address, 2)
-            view = await rows.place()
-            await rows.set_rows(view, 1, (0, 32, 0))
-            await rows.installed()
-            await server.membership.stop_job("train", "enough")
-            assert (await rows.receive()).job_ended.reason == "enough"
-            assert not rows_on(server, fake)
-            more = await join_all(server.address, 2)
-            after = await rows.view()
-            assert after.generation > view.generation
-            assert after.num_rows == 8
-            await close_all(rows, *workers, *more)
-
-    run(scenario())
-
-
-def test_rows_stay_on_the_switch_while_a_controller_restarts(tmp_path: Path):
-    async def scenario() -> None:
-        async with AsyncExitStack() as stack:
-            fake = await stack.enter_async_context(fake_switch())
-            config = make_config(tmp_path, fake)
-            async with serving(config) as server:
-                rows = await FakeRowServer(server.address).attach()
-                other = await FakeRowServer(server.address, 1).attach()
-                workers = await join_all(server.address, 2)
-                replies = [await worker.join_reply() for worker in workers]
-                view, theirs = await rows.place(), await other.place()
-                await rows.set_rows(view, 1, (0, 32, 0))
-                await other.set_rows(theirs, 1, (9, 33, 0))
-                await rows.installed()
-                await other.installed()
-            for end in (rows, other, *workers):
-                await end.close()
-            async with serving(config) as server:
-                workers = await resume_all(server.address, replies)
-                await server.links["s1"].apply()
-                assert {key.row for key in rows_on(server, fake)} == {0, 9}
-                rows = await FakeRowServer(server.address).attach()
-                assert (await rows.view()).generation == view.generation
-                await rows.set_rows(view, 2, (1, 64, 0))
-                assert await rows.installed() == (view.generation, 2)
-                assert {key.row for key in rows_on(server, fake)} == {1, 9}
-                lease = lease_of(server, 1)
-                lease._on_expired(lease)  # pyright: ignore[reportPrivateUsage]
-                await until(lambda: {key.row for key in rows_on(server, fake)} == {1})
-                await close_all(rows, *workers)
-
-    run(scenario())
-
-
-def test_rows_are_written_when_the_switch_takes_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(row_servers, "_RETRY_S", 0.05)
-
-    async def scenario() -> None:
-        async with running_controller(tmp_path, reconcile_interval_s=60.0) as (server, fake):
-            rows = await FakeRowServer(server.address).attach()
-            workers = await join_all(server.address, 2)
-            view = await rows.place()
-            fake.refuse_writes = True
-            before = fake.num_writes
-            await rows.set_rows(view, 1, (0, 32, 0))
-            await until(lambda: fake.num_writes > before)
-            fake.refuse_writes = False
-            assert await rows.installed() == (view.generation, 1)
-            assert len(rows_on(server, fake)) == 1
-            await close_all(rows, *workers)
-
-    run(scenario())
-
-
-def test_entries_that_are_not_ours_are_repaired(tmp_path: Path):
-    async def scenario() -> None:
-        async with running_controller(tmp_path) as (server, fake):
-            rows = await FakeRowServer(server.address).attach()
-            workers = await join_all(server.address, 2)
-            view = await rows.place()
-            await rows.set_rows(view, 1, *((row, 32 * (row + 1), 0) for row in range(8)))
-            await rows.installed()
-            wanted = dict(rows_on(server, fake))
-            name = next(
-                name
-                for name, entity in fake.entities.items()
-                if len(entity.table_entry.action.action.params) == len(RowPlace._fields)
-            )
-            del fake.entities[name]
-            await until(lambda: rows_on(server, fake) == wanted)
-            await close_all(rows, *workers)
-
-    run(scenario())
-
-
-def test_switch_that_was_restarted_gives_the_server_another_view(tmp_path: Path):
-    async def scenario() -> None:
-        async with running_controller(tmp_path) as (server, fake):
-            rows = await FakeRowServer(server.address).attach()
-            workers = await join_all(server.address, 2)
-            view = await rows.place()
-            await rows.set_rows(view, 1, (0, 32, 0))
-            await rows.installed()
-            fake.entities.clear()
-            after = await rows.place()
-            assert after.generation > view.generation
-            await rows.set_rows(after, 2, (1, 64, 0))
-            assert await rows.installed() == (after.generation, 2)
-            await until(lambda: {key.row for key in rows_on(server, fake)} == {1})
-            await close_all(rows, *workers)
 
     run(scenario())
 
