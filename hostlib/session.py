@@ -192,8 +192,9 @@ class Session:
 
         `round_to="bfloat16"` rounds exact float32 results once to bfloat16 instead. The array must
         not change until the future is done. `precision`, `timeout_s` and `nonfinite` override the
-        session's options. Tensors of different operation, precision or `label` are never added up:
-        workers that differ in them wait for each other until the timeout.
+        session's options. Tensors of different operation, precision, `label` or `tolerance` are
+        never added up: the future then ends with PeerMismatchError on all workers, which names who
+        has what, or at a timeout below 2 s with AllreduceTimeoutError.
 
         In a job with `StragglerPolicy(tolerance=...)`, sums of int32, and of floats with block
         precision, may lack lost contributions; `tolerance` takes the place of the job's, the same

@@ -57,6 +57,8 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "Stalled.generation": None,  # as above
     "Stalled.missing_workers": (0, 0xFFFF),
     "Stalled.silent_s": (0, 1e9),
+    "Submitted.number": (0, _MAX_POSITION),
+    "Submitted.num_elements": (0, 1 << 53),
     "AttachRowServer.server_id": (0, 31),
     "AttachRowServer.wire_version": None,  # compared with the switch's
     "AttachRowServer.values_per_packet": None,  # likewise

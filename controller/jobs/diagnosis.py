@@ -71,7 +71,17 @@ class Diagnosis:
         """Take a worker's report, and do something if all reports together tell what is wrong."""
         generation = stalled.generation
         missing = set(stalled.missing_workers)
-        live.stalls.report(lease.worker_id, generation, now_s, missing, stalled.silent_s)
+        live.stalls.report(
+            lease.worker_id,
+            generation,
+            now_s,
+            missing,
+            stalled.silent_s,
+            submitted=stalled.submitted,
+        )
+        if different := live.stalls.mismatch(live.welcomed, generation, now_s):
+            self._manager.end(live, different, is_mismatch=True)
+            return
         live.tell_missing(generation, now_s)
         if view.is_on_switch:
             if stalled.silent_s:

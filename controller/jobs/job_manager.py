@@ -176,16 +176,27 @@ class JobManager:
             lease.send(error)
             self._take_out(live, lease, WorkerState.LEFT)
 
-    def end(self, live: LiveJob, reason: str, error: ControllerError | None = None) -> None:
-        """End a job once: tell the workers, then take it from the switches and free its slots."""
+    def end(
+        self,
+        live: LiveJob,
+        reason: str,
+        error: ControllerError | None = None,
+        *,
+        is_mismatch: bool = False,
+    ) -> None:
+        """End a job once: tell the workers, then take it from the switches and free its slots.
+
+        `is_mismatch`: its workers submitted different tensors.
+        """
         if live.has_ended:
             return
         live.end()
         if self._live.get(live.name) is live:
             del self._live[live.name]
+        ended = _ended(reason, is_mismatch=is_mismatch)
         for lease in live.leases.values():
             # A stream that ends with a status may be taken up again: members hear it in words.
-            lease.send(_ended(reason) if lease.has_view or error is None else error)
+            lease.send(ended if lease.has_view or error is None else error)
             lease.close()
         self._row_servers.job_ended(live.name, reason, live.token)
         _LOGGER.info("job %s ended: %s", live.name, reason)
@@ -359,5 +370,5 @@ class JobManager:
             _LOGGER.error("a job could not be carried on: %s", error, exc_info=error)
 
 
-def _ended(reason: str) -> pb.ControllerMessage:
-    return pb.ControllerMessage(job_ended=pb.JobEnded(reason=reason))
+def _ended(reason: str, *, is_mismatch: bool = False) -> pb.ControllerMessage:
+    return pb.ControllerMessage(job_ended=pb.JobEnded(reason=reason, is_mismatch=is_mismatch))

@@ -4,15 +4,18 @@
 
 One worker that waits for another has no progress either. But a worker that reports has sent its own
 part: when all of them report, nobody is waited for, and the path is broken. A worker whose switch
-does not even answer probes, while it answers others, is cut off.
+does not even answer probes, while it answers others, is cut off. Workers that have submitted
+different tensors wait for each other: a switch adds up only what has the same id and range, and no
+packet says so. But each worker that waits reports its tensors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ...hostlib.control.session_api import session_pb2 as pb
 from .job import Generation, WorkerId
 
 WINDOW_S: Final = 5.0
@@ -25,6 +28,8 @@ AVOID_S: Final = 20.0
 """When a path breaks again within this time of its repair, it is left."""
 SILENT_S: Final = 0.9
 """A switch that has answered none of a worker's probes, 20 a second, for so long is cut off."""
+_MOST_TEXTS: Final = 4
+_MOST_WORKERS: Final = 16
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ class _Report:
     at_s: float
     missing: frozenset[WorkerId]
     silent_s: float
+    submitted: Sequence[pb.Submitted]
+    submitted_bytes: bytes
 
     def is_of(self, generation: Generation, now_s: float) -> bool:
         return generation == self.generation and now_s - self.at_s <= WINDOW_S
@@ -55,12 +62,25 @@ class Stalls:
         now_s: float,
         missing: Collection[WorkerId] = (),
         silent_s: float = 0.0,
+        *,
+        submitted: Sequence[pb.Submitted] = (),
     ) -> None:
-        """Note a worker's report: who may be missing, how long its switch has been silent."""
+        """Note a worker's report.
+
+        It says who may be missing, how long its switch has been silent, and its last tensors.
+        """
         before = self._reports.get(worker_id)
         is_more = before is not None and before.is_of(generation, now_s)
         since_s = before.since_s if before is not None and is_more else now_s
-        self._reports[worker_id] = _Report(generation, since_s, now_s, frozenset(missing), silent_s)
+        self._reports[worker_id] = _Report(
+            generation,
+            since_s,
+            now_s,
+            frozenset(missing),
+            silent_s,
+            tuple(submitted),
+            b"".join(each.SerializeToString(deterministic=True) for each in submitted),
+        )
         if now_s - self._heard_s > WINDOW_S:
             self._since_s = now_s
         self._heard_s = now_s
@@ -92,6 +112,20 @@ class Stalls:
             for report in fresh.values()
         )
         return others if is_known else set()
+
+    def mismatch(self, workers: set[WorkerId], generation: Generation, now_s: float) -> str:
+        """Return in which tensor workers differ, once all that wait have reported; else ""."""
+        fresh = self._fresh(workers, generation, now_s)
+        is_settled = len(fresh) == len(workers) or all(
+            now_s - report.since_s >= SETTLED_S for report in fresh.values()
+        )
+        if not is_settled:
+            return ""
+        # Most workers have reported the same tensors, and there may be many workers.
+        distinct = {report.submitted_bytes: report.submitted for report in fresh.values()}
+        if not mismatch(dict(enumerate(distinct.values()))):
+            return ""
+        return mismatch({worker: report.submitted for worker, report in fresh.items()})
 
     def cut_off(
         self, workers: set[WorkerId], generation: Generation, now_s: float
@@ -148,3 +182,63 @@ class Stalls:
             for worker, report in self._reports.items()
             if worker in workers and report.is_of(generation, now_s)
         }
+
+
+def mismatch(reports: Mapping[WorkerId, Sequence[pb.Submitted]]) -> str:
+    """Return in what the first tensor that a worker waits for differs; empty if in nothing.
+
+    `reports`: the last tensors of each worker.
+    """
+    by_number: dict[int, dict[WorkerId, pb.Submitted]] = {}
+    for worker_id in sorted(reports):
+        for tensor in reports[worker_id]:
+            by_number.setdefault(tensor.number, {})[worker_id] = tensor
+    for number in sorted(by_number):
+        tensors = by_number[number]
+        if any(tensor.is_awaited for tensor in tensors.values()):
+            found = [text for name in _FIELDS if (text := _difference(name, tensors))]
+            if found:
+                return (
+                    f"the workers submitted different tensors: tensor {number + 1} has"
+                    f" {'; '.join(found)}. All workers must submit the same sequence of tensors,"
+                    " with the same options"
+                )
+    return ""
+
+
+def _difference(name: str, tensors: Mapping[WorkerId, pb.Submitted]) -> str:
+    """Return which workers have which value of a field; empty if it is the same on all."""
+    workers_by_text: dict[str, list[WorkerId]] = {}
+    for worker_id, tensor in tensors.items():
+        workers_by_text.setdefault(_FIELDS[name](tensor), []).append(worker_id)
+    if len(workers_by_text) == 1:
+        return ""
+    texts = [f"{text} on {_workers(workers)}" for text, workers in workers_by_text.items()]
+    more = len(texts) - _MOST_TEXTS
+    if more > 0:
+        texts[_MOST_TEXTS:] = [f"{more} more on others"]
+    return f"{name} {', '.join(texts)}"
+
+
+def _workers(workers: Sequence[WorkerId]) -> str:
+    more = len(workers) - _MOST_WORKERS
+    names = ", ".join(map(str, workers[:_MOST_WORKERS]))
+    rest = f" and {more} more" if more > 0 else ""
+    return f"worker{'s' * (len(workers) > 1)} {names}{rest}"
+
+
+def _tolerance_text(tensor: pb.Submitted) -> str:
+    if not tensor.HasField("tolerance"):
+        return "of the job"
+    tolerance = tensor.tolerance
+    return f"loss {tolerance.loss!r} with worker_floor {tolerance.worker_floor!r}"
+
+
+_FIELDS: Final[Mapping[str, Callable[[pb.Submitted], str]]] = {
+    "elements": lambda tensor: str(tensor.num_elements),
+    "dtype": lambda tensor: tensor.dtype,
+    "operation": lambda tensor: tensor.operation,
+    "label": lambda tensor: repr(tensor.label),
+    "tolerance": _tolerance_text,
+}
+"""By name: the text of what must be the same on all workers."""

@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..control.submitted_tensor import SubmittedTensor
 from ..control.view import JobView
 from ..errors import (
     EmptyTensorError,
@@ -135,6 +136,16 @@ class AllgatherTask:
         self._error = MulticastUnavailableError(
             f"tensor {self.tensor_id}: the job moved to a view without a switch that copies to"
             " all workers; send the block by other means"
+        )
+
+    @property
+    def submitted(self) -> SubmittedTensor:
+        """What all workers must submit alike."""
+        return SubmittedTensor(
+            number=self.number,
+            num_elements=math.prod(self._shape),
+            dtype=self._dtype.name,
+            operation="allgather",
         )
 
     @property

@@ -22,6 +22,7 @@ from ..errors import (
     JobEndedError,
     JobRefusedError,
     JoinError,
+    PeerMismatchError,
     SessionClosedError,
     VersionMismatchError,
     WorkerArrivalError,
@@ -35,6 +36,8 @@ from .controller_seam import ViewListener
 from .grpc_seam import load_grpc
 from .join_request import JoinRequest
 from .session_api import session_pb2 as api
+from .submitted_message import encode_submitted
+from .submitted_tensor import SubmittedTensors
 from .view import JobView
 from .view_message import decode_view
 
@@ -152,11 +155,18 @@ class GrpcControllerLink:
         self._send(api.WorkerMessage(view_entered=entered))
 
     def stalled(
-        self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
+        self,
+        generation: int,
+        missing_workers: Sequence[int],
+        submitted: SubmittedTensors,
+        silent_s: float = 0.0,
     ) -> None:
         """Report that nothing comes back in a view though this worker sends."""
         stalled = api.Stalled(
-            generation=generation, missing_workers=missing_workers, silent_s=silent_s
+            generation=generation,
+            missing_workers=missing_workers,
+            silent_s=silent_s,
+            submitted=encode_submitted(submitted),
         )
         self._send(api.WorkerMessage(stalled=stalled))
 
@@ -164,7 +174,7 @@ class GrpcControllerLink:
         """Wait until all workers that are in the job have reached the barrier.
 
         Workers that leave or are lost do not count. Raises BarrierTimeoutError,
-        SessionClosedError, or JobEndedError when the job ends meanwhile.
+        SessionClosedError, or JobEndedError or PeerMismatchError when the job ends meanwhile.
         """
         with self._lock:
             self._uses[name] += 1
@@ -345,7 +355,9 @@ class GrpcControllerLink:
         elif kind in ("view_proposal", "view_commit", "missing"):
             self._take_change(message)
         elif kind == "job_ended":
-            self._end(JobEndedError(f"the controller ended the job: {message.job_ended.reason}"))
+            ended = message.job_ended
+            error = PeerMismatchError if ended.is_mismatch else JobEndedError
+            self._end(error(f"the controller ended the job: {ended.reason}"))
 
     def _take_change(self, message: api.ControllerMessage) -> None:
         with self._lock:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ..errors import HostlibError
+from .submitted_tensor import SubmittedTensors
 from .view import JobView
 
 
@@ -77,11 +78,16 @@ class ControllerLink(Protocol):
         ...
 
     def stalled(
-        self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
+        self,
+        generation: int,
+        missing_workers: Sequence[int],
+        submitted: SubmittedTensors,
+        silent_s: float = 0.0,
     ) -> None:
         """Report that nothing comes back in a view though this worker sends.
 
-        `silent_s`: how long its switch has answered not even probes.
+        `submitted`: the tensors that it waits for. `silent_s`: how long its switch has answered not
+        even probes.
         """
         ...
 

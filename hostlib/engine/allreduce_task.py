@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..control.submitted_tensor import SubmittedTensor
 from ..control.view import JobView
 from ..errors import (
     EmptyTensorError,
@@ -185,6 +186,21 @@ class AllreduceTask:
             place = view.member_ids.index(view.worker_id)
             left, limit = tolerance.budget(view.num_workers, values.num_chunks, place)
             values.tolerance = ToleranceStruct(left=left, limit=limit)
+
+    @property
+    def submitted(self) -> SubmittedTensor:
+        """What all workers must submit alike."""
+        precision = "exact" if self._is_exact else "block"
+        if self._flat.dtype == np.int32:
+            precision = "int32"
+        return SubmittedTensor(
+            number=self.number,
+            num_elements=len(self._flat),
+            dtype=self._flat.dtype.name,
+            operation=f"{precision} {self._operation}",
+            label=self._summation.label,
+            tolerance=self._summation.tolerance,
+        )
 
     @property
     def _tolerance(self) -> LossTolerance | None:

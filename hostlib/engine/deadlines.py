@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
 from ..control.controller_seam import ControllerLink
+from ..control.submitted_tensor import SubmittedTensor, SubmittedTensors
 from ..errors import AllreduceTimeoutError, PeerMismatchError
 from .reducer import Reducer, Task
 
@@ -63,9 +64,15 @@ class Deadline:
 class Deadlines:
     """Keeps the deadlines of one session; used by its I/O thread alone."""
 
-    def __init__(self, link: ControllerLink | None) -> None:
-        """Report stalls to `link`; without a link there are none to report."""
+    def __init__(
+        self, link: ControllerLink | None, complete: Sequence[SubmittedTensor] = ()
+    ) -> None:
+        """Report stalls to `link`; without a link there are none to report.
+
+        `complete`: the last tensors that have a result, which a report names too.
+        """
         self._link = link
+        self._complete = complete
         self.next_s = 0.0
         """No deadline is due before."""
         self._progress_s = 0.0
@@ -97,6 +104,7 @@ class Deadlines:
             return
         if failure is not None and (self._link is None or isinstance(failure, PeerMismatchError)):
             raise failure
+        tasks = list(tasks)
         table = list(self._table(reducer, tasks))
         # A stall can begin at any moment, and is due no sooner.
         self.next_s = now_s + reducer.stall_s
@@ -105,7 +113,7 @@ class Deadlines:
         # In this order: a verdict and a report need what was asked, and a verdict ends all.
         self._ask(reducer, due, now_s)
         self._expire(reducer, due, now_s, generation)
-        self._report(reducer, due, now_s)
+        self._report(reducer, due, tasks, now_s)
 
     def keep_without_view(self, tasks: Iterable[Task], now_s: float, generation: int) -> None:
         """Raise AllreduceTimeoutError if a tensor expires while no view is at work."""
@@ -142,15 +150,23 @@ class Deadlines:
             if now_s >= self._asked_s + min(VERDICT_AFTER_S, _lead_s(task)):
                 raise reducer.verdict(task)
 
-    def _report(self, reducer: Reducer, due: list[Deadline], now_s: float) -> None:
-        """Report a stall to the controller, with the workers that the oldest chunk waits for."""
+    def _report(
+        self, reducer: Reducer, due: list[Deadline], tasks: Sequence[Task], now_s: float
+    ) -> None:
+        """Report a stall to the controller.
+
+        With the workers that the oldest chunk waits for, and the tensors that this one waits for.
+        """
         is_stalled = any(deadline.kind is DeadlineKind.STALL for deadline in due)
         if self._link is None or not is_stalled or now_s < self._reported_s + REPORT_S:
             return
         if reducer.failure is None and now_s < self._asked_s + REPORT_AFTER_S:
             return
         self._reported_s = now_s
-        self._link.stalled(reducer.view.generation, reducer.missing, reducer.silent_s(now_s))
+        submitted = SubmittedTensors.of(self._complete, (task.submitted for task in tasks))
+        self._link.stalled(
+            reducer.view.generation, reducer.missing, submitted, reducer.silent_s(now_s)
+        )
 
 
 def _lead_s(task: Task) -> float:

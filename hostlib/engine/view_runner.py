@@ -16,6 +16,7 @@ from typing import final
 
 from ..allgather import AllgatherTask
 from ..control.controller_seam import ControllerLink
+from ..control.submitted_tensor import MAX_REPORTED, SubmittedTensor
 from ..control.view import Endpoint, JobView
 from ..errors import HostlibError, SessionBrokenError
 from ..hosts.host_reducer import HostReducer
@@ -62,7 +63,8 @@ class ViewRunner:
         self.num_completed = first_tensor
         """Tensors of the job that are complete, from its first; they complete in order."""
         self._reducer: Reducer | None = None  # None while no view is at work
-        self._deadlines = Deadlines(link)
+        self._complete: deque[SubmittedTensor] = deque(maxlen=MAX_REPORTED)
+        self._deadlines = Deadlines(link, self._complete)
         self._num_gathers = 0  # allgathers under way
         self._transport = transport
         self._options = options
@@ -333,6 +335,7 @@ class ViewRunner:
                 self._peers.results.put(task.retained_result())
             self._started.popleft()
             self.num_completed += 1
+            self._complete.append(task.submitted)
             if isinstance(task, AllgatherTask) and not is_elsewhere:
                 self._num_gathers -= 1
             task.finish()

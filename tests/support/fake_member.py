@@ -36,6 +36,8 @@ class FakeMember(FakeWorker):
         self.released: list[tuple[str, int]] = []
         self.ended = ""
         """Why the job ended, or the status that the stream ended with."""
+        self.has_mismatch = False
+        """Whether the job ended because workers submitted different tensors."""
         self._changed = asyncio.Event()
 
     async def join(self) -> FakeMember:
@@ -131,6 +133,7 @@ class FakeMember(FakeWorker):
                 self.released.append((message.barrier_released.name, message.barrier_released.use))
             case "job_ended":
                 self.ended = message.job_ended.reason
+                self.has_mismatch = message.job_ended.is_mismatch
             case other:
                 raise AssertionError(other)
 

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from loopback import LOOPBACK
 from switchfold.hostlib.control.controller_seam import ViewListener
+from switchfold.hostlib.control.submitted_tensor import SubmittedTensors
 from switchfold.hostlib.control.view import JobView, Member
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.peers import PeerServer
@@ -53,6 +54,7 @@ class DriverLink:
         self.ready: list[tuple[int, int]] = []
         self.entered: list[int] = []
         self.reports: list[tuple[int, list[int]]] = []
+        self.submitted: SubmittedTensors | None = None
         self.position: int | None = None
         self.is_closed = False
         self.changed = threading.Condition()
@@ -85,9 +87,14 @@ class DriverLink:
             self.changed.notify_all()
 
     def stalled(
-        self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
+        self,
+        generation: int,
+        missing_workers: Sequence[int],
+        submitted: SubmittedTensors,
+        silent_s: float = 0.0,
     ) -> None:
         with self.changed:
+            self.submitted = submitted
             self.reports.append((generation, list(missing_workers)))
             self.changed.notify_all()
 

@@ -233,14 +233,34 @@ class ViewEntered(_message.Message):
     def __init__(self, generation: _Optional[int] = ...) -> None: ...
 
 class Stalled(_message.Message):
-    __slots__ = ("generation", "missing_workers", "silent_s")
+    __slots__ = ("generation", "missing_workers", "silent_s", "submitted")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     MISSING_WORKERS_FIELD_NUMBER: _ClassVar[int]
     SILENT_S_FIELD_NUMBER: _ClassVar[int]
+    SUBMITTED_FIELD_NUMBER: _ClassVar[int]
     generation: int
     missing_workers: _containers.RepeatedScalarFieldContainer[int]
     silent_s: float
-    def __init__(self, generation: _Optional[int] = ..., missing_workers: _Optional[_Iterable[int]] = ..., silent_s: _Optional[float] = ...) -> None: ...
+    submitted: _containers.RepeatedCompositeFieldContainer[Submitted]
+    def __init__(self, generation: _Optional[int] = ..., missing_workers: _Optional[_Iterable[int]] = ..., silent_s: _Optional[float] = ..., submitted: _Optional[_Iterable[_Union[Submitted, _Mapping]]] = ...) -> None: ...
+
+class Submitted(_message.Message):
+    __slots__ = ("number", "is_awaited", "num_elements", "dtype", "operation", "label", "tolerance")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    IS_AWAITED_FIELD_NUMBER: _ClassVar[int]
+    NUM_ELEMENTS_FIELD_NUMBER: _ClassVar[int]
+    DTYPE_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    TOLERANCE_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    is_awaited: bool
+    num_elements: int
+    dtype: str
+    operation: str
+    label: str
+    tolerance: Tolerance
+    def __init__(self, number: _Optional[int] = ..., is_awaited: bool = ..., num_elements: _Optional[int] = ..., dtype: _Optional[str] = ..., operation: _Optional[str] = ..., label: _Optional[str] = ..., tolerance: _Optional[_Union[Tolerance, _Mapping]] = ...) -> None: ...
 
 class Missing(_message.Message):
     __slots__ = ("generation", "missing_workers")
@@ -299,10 +319,12 @@ class BarrierReleased(_message.Message):
     def __init__(self, name: _Optional[str] = ..., use: _Optional[int] = ...) -> None: ...
 
 class JobEnded(_message.Message):
-    __slots__ = ("reason",)
+    __slots__ = ("reason", "is_mismatch")
     REASON_FIELD_NUMBER: _ClassVar[int]
+    IS_MISMATCH_FIELD_NUMBER: _ClassVar[int]
     reason: str
-    def __init__(self, reason: _Optional[str] = ...) -> None: ...
+    is_mismatch: bool
+    def __init__(self, reason: _Optional[str] = ..., is_mismatch: bool = ...) -> None: ...
 
 class RowServerMessage(_message.Message):
     __slots__ = ("attach", "heartbeat", "set_rows")

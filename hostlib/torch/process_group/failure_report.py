@@ -22,6 +22,8 @@ from .rendezvous import RankPlace
 
 GRACE: Final = timedelta(seconds=0.5)
 """How long a failed rank waits for the others' reports."""
+MISMATCH_GRACE: Final = timedelta(seconds=2)
+"""How long it waits if it was told that the ranks differ: all of them fail then."""
 FIRST_LOOK_S: Final = 1.0
 """How long a rank waits for a collective before it first reads the others' calls."""
 MAX_LOOK_S: Final = 4.0
@@ -121,7 +123,8 @@ class FailureReport:
         self._store.set(f"heard/{self._rank}", "")
         self._store.set(f"failed/{self._rank}", type(error).__name__)
         keys = {rank: f"failed/{rank}" for rank in self._others}
-        self._reached(lambda: self._store.wait(list(keys.values()), GRACE), None)
+        grace = MISMATCH_GRACE if isinstance(error, CollectiveMismatchError) else GRACE
+        self._reached(lambda: self._store.wait(list(keys.values()), grace), None)
         return {
             rank: self._store.get(key).decode()
             for rank, key in keys.items()

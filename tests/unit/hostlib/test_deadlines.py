@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
+from switchfold.hostlib.control.submitted_tensor import SubmittedTensor
 from switchfold.hostlib.control.view import Endpoint, JobView
 from switchfold.hostlib.engine.allreduce_task import AllreduceTask
 from switchfold.hostlib.engine.deadlines import (
@@ -63,10 +65,10 @@ class FakeReducer:
         return AllreduceTimeoutError(f"verdict on tensor {task.tensor_id}")
 
 
-def task(timeout_s: float, *, has_begun: bool = True) -> AllreduceTask:
+def task(timeout_s: float, *, number: int = 0, has_begun: bool = True) -> AllreduceTask:
     """Return a tensor that was submitted at second 0."""
     made = AllreduceTask(
-        0, np.ones(3, np.int32), Summation(), deadline_s=timeout_s, timeout_s=timeout_s
+        number, np.ones(3, np.int32), Summation(), deadline_s=timeout_s, timeout_s=timeout_s
     )
     made.has_begun = has_begun
     return made
@@ -112,6 +114,20 @@ def test_stall_is_asked_about_first_and_then_reported() -> None:
     clock.deadlines.note_progress(STALL_S + 2 * REPORT_S)
     clock.keep(STALL_S + 2 * REPORT_S)
     assert clock.reducer.asked_s == []
+
+
+def test_report_names_the_tensors_that_wait_and_the_last_complete_ones() -> None:
+    link = DriverLink()
+    clock = Clock(*(task(60.0, number=number) for number in range(20, 30)), link=link)
+    complete = deque(task(60.0, number=number).submitted for number in range(20))
+    clock.deadlines = Deadlines(link, complete)
+    clock.keep(STALL_S)
+    clock.keep(STALL_S + REPORT_AFTER_S)
+    told = link.submitted
+    assert told is not None
+    assert [tensor.number for tensor in told.complete] == [*range(12, 20)]
+    assert [tensor.number for tensor in told.awaited] == [*range(20, 28)]
+    assert told.awaited[0] == SubmittedTensor(20, 3, "int32", "int32 sum")
 
 
 def test_worker_that_waits_for_nothing_does_not_stall() -> None:

@@ -212,13 +212,19 @@ def test_barrier_ends_when_session_closes(start: Start) -> None:
     assert len(found) == 1
 
 
-def test_job_ended_breaks_the_session(start: Start) -> None:
+@pytest.mark.parametrize(
+    ("is_mismatch", "kind"),
+    [(False, errors.JobEndedError), (True, errors.PeerMismatchError)],
+)
+def test_job_ended_breaks_the_session(
+    start: Start, is_mismatch: bool, kind: type[errors.HostlibError]
+) -> None:
     is_submitted = threading.Event()
 
     def answer(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
         if message.HasField("heartbeat"):
             is_submitted.wait(60)
-            ended = api.JobEnded(reason="stopped by the operator")
+            ended = api.JobEnded(reason="stopped by the operator", is_mismatch=is_mismatch)
             return [api.ControllerMessage(job_ended=ended)]
         return greet(message, context)
 
@@ -228,7 +234,7 @@ def test_job_ended_breaks_the_session(start: Start) -> None:
         future = session.allreduce(np.ones(4, np.int32))
         is_submitted.set()
         error = future.exception(60)
-        assert isinstance(error, errors.JobEndedError)
+        assert type(error) is kind
         assert "stopped by the operator" in str(error)
         with pytest.raises(errors.SessionBrokenError):
             session.allreduce(np.ones(4, np.int32))

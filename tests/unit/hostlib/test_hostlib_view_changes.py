@@ -16,6 +16,7 @@ from switchfold.hostlib.control import controller_channel, controller_link
 from switchfold.hostlib.control.controller_link import GrpcControllerLink
 from switchfold.hostlib.control.join_request import JoinRequest
 from switchfold.hostlib.control.session_api import session_pb2 as api
+from switchfold.hostlib.control.submitted_tensor import SubmittedTensor, SubmittedTensors
 from switchfold.hostlib.control.view import Endpoint, JobView
 from switchfold.hostlib.control.view_message import decode_view
 from switchfold.hostlib.errors import HostlibError
@@ -134,8 +135,11 @@ def test_change_is_answered_and_entered(
     assert (view.straggler.quorum, view.straggler.deadline_s) == (1, None)
     link.view_entered(1001)
     assert controller.wait_for("view_entered").view_entered.generation == 1001
-    link.stalled(1001, [3])
-    assert controller.wait_for("stalled").stalled.missing_workers == [3]
+    tensor = SubmittedTensor(8, 10, "int32", "int32 sum")
+    link.stalled(1001, [3], SubmittedTensors.of([], [tensor]))
+    stalled = controller.wait_for("stalled").stalled
+    assert stalled.missing_workers == [3]
+    assert [(each.number, each.is_awaited) for each in stalled.submitted] == [(8, True)]
 
 
 def test_missing_workers_are_passed_on(
