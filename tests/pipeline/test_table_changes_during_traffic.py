@@ -94,7 +94,8 @@ def test_every_packet_sees_a_whole_entry_and_none_is_lost(table: str) -> None:
                 or changes <= LEAST_CHANGES
                 or not {"answer", "other"} <= seen
             ):
-                assert changer.is_alive() and time.monotonic() < end_s, (batches, changes, seen)
+                assert changer.is_alive()
+                assert time.monotonic() < end_s, (batches, changes, seen)
                 batches += 1
                 assert port.send(frame, lengths) == BATCH
                 deadline = time.monotonic() + 60
