@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-torch lock licences audit demo test test-unit test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
+.PHONY: help deps deps-torch lock licences audit demo test test-unit test-races test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
 	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib sanitize-threads instrument-addresses instrument-threads fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak clean
 
 help:
@@ -97,6 +97,10 @@ clean: ## Remove the environment, build output and reports
 ##@ Tests, rung by rung
 test-unit: $(VENV)/.dev-installed ## One module at a time, docs against code; no privileges
 	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 tests/unit
+
+SEED := 1
+test-races: $(VENV)/.dev-installed ## SEED=1: tests/unit with threads that stop at random lines; finds what tests assert and do not wait for
+	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 --thread-delays $(SEED) tests/unit
 
 test-pipeline: $(VENV)/.dev-installed ## Small P4 programs on softswitch
 	$(BIN)/python -m pytest tests/pipeline

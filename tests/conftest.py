@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Golden files, distribution of tests with -n, garbage collection, examples without deadlines."""
+"""Golden files, distribution of tests with -n, garbage collection, examples, delays of threads."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from hypothesis import settings
 
 from own_process import run_apart
 from side_by_side import make_scheduler, shorten_folder
+from thread_delays import Trace, make_trace, new_threads_delayed, this_thread_delayed
 from torch_ranks import torch_testbed
 
 __all__ = ["torch_testbed"]
@@ -52,6 +53,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--golden", action="store_true", help="write golden files instead of comparing them"
     )
+    parser.addoption(
+        "--thread-delays",
+        metavar="SEED",
+        help="delay threads at random lines, to find what tests assert and do not wait for",
+    )
+
+
+DELAYS = pytest.StashKey[Trace]()
+
+
+# A test has the same delays alone and among others.
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    seed = item.config.getoption("--thread-delays")
+    if seed is None:
+        return (yield)
+    trace = item.stash[DELAYS] = make_trace(f"{seed} {item.nodeid}")
+    with new_threads_delayed(trace):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    if DELAYS not in item.stash:
+        return (yield)
+    with this_thread_delayed(item.stash[DELAYS]):
+        return (yield)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -20,6 +20,8 @@ def run_apart(test: pytest.Function) -> bool:
         return False
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
     alone = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    if (seed := test.config.getoption("--thread-delays")) is not None:
+        alone += ["--thread-delays", seed]
     ran = subprocess.run(
         [*alone, test.nodeid],
         env=environment | {_ALONE: "1"},

@@ -21,6 +21,9 @@ from torch_suite.cpu_stand_in import lift_skips, stay_on_cpu
 MODULE = "torch.testing._internal.distributed.distributed_test"
 BARRIER_S = 120.0
 """For the ranks of a test to meet: a busy machine is no failure."""
+MONITORED_BARRIER_FACTOR = 10
+"""Monitored barriers that must succeed get 2 s, and those that must fail as much."""
+AMENDMENTS = "switchfold.hostlib.torch.process_group.amendments"
 SKIP_CODES_OF = "torch.testing._internal.common_distributed"
 
 
@@ -38,6 +41,10 @@ def load_suite(backend: str, num_ranks: int) -> Any:
         sys.argv = arguments
     stay_on_cpu(num_ranks)
     if backend != "gloo":
+        # The first group would make them, and replace what replaces.
+        importlib.import_module(AMENDMENTS).amend_torch()
+    _lengthen_monitored_barriers(module.dist)
+    if backend != "gloo":
         _rename_backend(module, backend)
 
     class Suite(module.TestDistBackend, module.DistributedTest._DistTestBase):
@@ -47,6 +54,18 @@ def load_suite(backend: str, num_ranks: int) -> Any:
             module.Barrier.sync(wait_for=named.get("wait_for"), timeout=BARRIER_S)
 
     return Suite
+
+
+def _lengthen_monitored_barriers(dist: Any) -> None:
+    barrier = dist.monitored_barrier
+
+    def monitored_barrier(
+        group: Any = None, timeout: Any = None, wait_all_ranks: bool = False
+    ) -> None:
+        longer = timeout * MONITORED_BARRIER_FACTOR if timeout else timeout
+        barrier(group, longer, wait_all_ranks)
+
+    dist.monitored_barrier = monitored_barrier
 
 
 def _stand_in_for_expecttest() -> None:
