@@ -72,10 +72,12 @@ class SoftswitchBottleneck:
     """softswitch with a link of its own rate."""
 
     def __init__(self, stack: contextlib.ExitStack) -> None:
+        from switchfold.softswitch import compile_program  # noqa: PLC0415
         from switchfold.softswitch.p4runtime.service.serve import serve  # noqa: PLC0415 (needs the server's packages)
         from switchfold.softswitch.switch.impairments import Impairments  # noqa: PLC0415
         from switchfold.softswitch.switch.switch import Switch  # noqa: PLC0415
 
+        compile_program(p4src.artefacts("narrow").json)  # finsy waits 10 s, a compiler takes longer
         self._switch = stack.enter_context(Switch())
         for port in (IN_PORT, SLOW_PORT):
             self._switch.ports.add(port, "mem")

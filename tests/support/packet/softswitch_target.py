@@ -12,6 +12,7 @@ from packet_target import PORTS
 from switchfold import p4src
 from switchfold.bmv2_topos.processes.daemons import NUM_PRIORITIES
 from switchfold.hostlib.slots.wire import VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
+from switchfold.softswitch import compile_program
 from switchfold.softswitch.p4runtime.service.serve import serve
 from switchfold.softswitch.p4runtime.service.status import RequestError
 from switchfold.softswitch.switch.switch import Switch
@@ -27,6 +28,8 @@ class SoftswitchTarget:
             "narrow": VALUES_PER_PACKET_NARROW,
             "wide": VALUES_PER_PACKET_WIDE,
         }[variant]
+        # finsy gives a switch 10 s to take a program: less than a compiler takes on a busy machine.
+        compile_program(p4src.artefacts(variant).json)
         with contextlib.ExitStack() as stack:
             self._switch = stack.enter_context(Switch(priority_queues=NUM_PRIORITIES))
             for port in PORTS:
