@@ -22,6 +22,7 @@ def run_with(accuracy: float) -> TableRun:
         push_s=np.ones(2),
         seconds=1.0,
         processor_s=1.0,
+        block_s=np.empty(0),
         samples=1,
         pushed_keys=60,
         pulled_keys=30,
