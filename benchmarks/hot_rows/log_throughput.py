@@ -89,7 +89,12 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=1, help="runs of each row")
     parser.add_argument("--rate", default="100M", help="of each host's link: 100M, 1G, none")
     parser.add_argument("--json", type=Path, help="file for the figures")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.blocks % 4 or options.blocks < 8:
+        parser.error(
+            f"--blocks {options.blocks}: give a multiple of 4, from 8: one ratio decides nothing"
+        )
+    return options
 
 
 def main() -> None:

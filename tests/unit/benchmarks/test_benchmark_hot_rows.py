@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.hot_rows.log_throughput import interval_of, ratios_of
+from benchmarks.hot_rows.log_throughput import interval_of, parse, ratios_of
 from benchmarks.hot_rows.lru import LruCache
 from switchfold.controller.cli.hot.plan import TablePlan
 from switchfold.controller.cli.workloads.key_stream import KeyPopularity, KeyStream
@@ -64,3 +64,10 @@ def test_the_interval_narrows_with_more_ratios() -> None:
     assert high - low == pytest.approx(4 * 0.1 / np.sqrt(2000), rel=0.1)
     few_low, few_high = interval_of(ratios[:20])
     assert few_high - few_low > 3 * (high - low)
+
+
+@pytest.mark.parametrize("blocks", ["0", "4", "10"])
+def test_one_ratio_decides_nothing(blocks: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(["--blocks", blocks])
+    assert f"--blocks {blocks}: give a multiple of 4, from 8" in capsys.readouterr().err
