@@ -125,7 +125,7 @@ class RequestMeter:
         if kind is FrameKind.ADVANCE:
             self.iteration += 1
         elif log.recording and (kind is FrameKind.PUSH or kind is FrameKind.PULL):
-            _, payload_bytes, number, _, num_keys, _ = frame
+            _, payload_bytes, number, _, num_keys, *_ = frame
             log.num_requests += 1
             (self._pulls if kind is FrameKind.PULL else self._pushes)[number] = (
                 self.loop.clock_ns(),

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import final
 
 from ..peers.event_loop import EventLoop
-from ..peers.frames import NO_TIMES, Frame, FrameKind, ServerTimes, server_times
+from ..peers.frames import NO_TIMES, FrameKind, ServerTimes, server_times
 
 _Open = tuple[int, int, int]
 """Of a request that waits: when it arrived, and its time in the queue and the handler; ns."""
@@ -15,7 +15,7 @@ _Open = tuple[int, int, int]
 
 @final
 class ServedRequests:
-    """Times of pushes and pulls until their answers; runs in the loop's thread.
+    """Times of those pushes and pulls whose worker wants them; runs in the loop's thread.
 
     From its arrival to its answer, a request waits for its turn (queue), is worked on (proc), or
     waits once more (wait): for the log's disk, for slower workers, or for the receipt that it
@@ -32,10 +32,15 @@ class ServedRequests:
         self._pulls: dict[int, _Open] = {}
         self._receipts: list[tuple[int, int, int, int]] = []  # number, arrived, queue, proc; ns
 
-    def begin(self, frame: Frame, arrived_ns: int) -> None:
-        """Learn that the handler of a frame begins; what is no push or pull is left out later."""
+    @property
+    def is_busy(self) -> bool:
+        """Whether any request has been begun, and has no answer; if none, the rest does nothing."""
+        return self._kind is not None or bool(self._pushes or self._pulls)
+
+    def begin(self, kind: FrameKind, number: int, arrived_ns: int) -> None:
+        """Learn that the handler of a request begins; what is no push or pull is left out later."""
         self._dequeued_ns = self._loop.clock_ns()
-        self._kind, self._number, self._arrived_ns = frame.kind, frame.fields[0], arrived_ns
+        self._kind, self._number, self._arrived_ns = kind, number, arrived_ns
 
     def pause(self) -> None:
         """Learn that the handler has returned; the request may wait for more."""
@@ -83,6 +88,8 @@ class ServedRequests:
 
     def receipt(self) -> list[tuple[int, ServerTimes]]:
         """Return the times of all pushes whose receipt leaves now."""
+        if not self._receipts:
+            return []
         receipts, self._receipts = self._receipts, []
         now_ns = self._loop.clock_ns()
         return [

@@ -35,7 +35,7 @@ class ServerLog:
         self._shard = shard
         self._num_connections = 0
         self.is_paused = False
-        """Whether no request is measured."""
+        """Whether no arrival is noted."""
         stem, about = f"server{shard}-{secrets.token_hex(4)}", {"server": shard, "job": job}
         self._arrivals, self._samples, self._updates = (
             ParquetLog(directory, kind, stem, about) for kind in (ARRIVALS, SAMPLES, UPDATES)

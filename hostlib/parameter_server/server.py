@@ -167,10 +167,11 @@ class ParameterServer:
             self.loop.post(call)
 
     def pause_latency_log(self, is_paused: bool) -> None:
-        """Record and measure no request from now on, or do so again; load is logged all the time.
+        """Record no request from now on, or do so again; load is logged all the time.
 
-        Times between requests over a pause are not those of the workload. Raises ConfigurationError
-        without ServerOptions.latency_log.
+        Workers that measure their requests still get their times. Times between requests over a
+        pause are not those of the workload. Raises ConfigurationError without
+        ServerOptions.latency_log.
         """
         log = self._latency
         if log is None:

@@ -54,9 +54,12 @@ def test_larger_messages_are_fewer(tmp_path: Path) -> None:
 def test_blocks_with_a_log_are_compared_with_blocks_without(tmp_path: Path) -> None:
     small = ("--workers", "2", "--servers", "1", "--batches", "256", "--blocks", "8")
     short = ("--steps", "5", "--warm-up-s", "1", "--rate", "none")
-    found = run("log_throughput.py", tmp_path / "figures.json", *small, *short)
+    found = run("block_throughput.py", tmp_path / "figures.json", "log", *small, *short)
     assert [row["offload"] for row in found["rows"]] == ["none", "hot"]
     for row in found["rows"]:
         assert row["records"] >= 2 * 2 * 4 * 5  # a push and a pull in each step with the log
         assert len(row["ratios"]) == 2
         assert min(row["ratios"]) > 0
+    found = run("block_throughput.py", tmp_path / "figures.json", "hot-keys", *small, *short)
+    (row,) = found["rows"]
+    assert (row["offload"], row["records"], len(row["ratios"])) == ("hot", 0, 2)

@@ -41,6 +41,15 @@ class TableWorkload(enum.StrEnum):
     """Words and pairs of words of WordNet's definitions."""
 
 
+class BlockDifference(enum.StrEnum):
+    """What some blocks of a run have, and the others do without."""
+
+    LOG = "log"
+    """All latency logs are at work, not paused."""
+    HOT_KEYS = "hot-keys"
+    """Workers push to a table with hot keys and pull from it, not from one without."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TablePlan:
     """One run. All its processes read it from a file."""
@@ -77,9 +86,10 @@ class TablePlan:
     seed: int = 1
     latency_log: str = ""
     """Directory for what `switchfold report latency` reads; empty: nothing is logged."""
-    log_blocks: int = 0
-    """Blocks of equal length of the measurement, of which one is logged and the next one is not,
-    in the order of `is_logged`; 0: all is logged that is to be."""
+    num_blocks: int = 0
+    """Blocks of equal length of the measurement, which workers begin together; 0: none."""
+    blocks_differ_in: BlockDifference = BlockDifference.LOG
+    """What blocks have, or do without, in the order of `has_difference`."""
     samples: str = ""
     """File with the samples of the glosses."""
     controller: str = ""
@@ -104,13 +114,16 @@ class TablePlan:
                 f" {self.batch}, {self.steps} after {self.warm_up_s} s, pauses of {self.pause_s} s;"
                 " give positive numbers"
             )
-        if self.log_blocks and (
-            not self.latency_log or self.log_blocks % 4 or self.steps % self.log_blocks
-        ):
+        if self.num_blocks and (self.num_blocks % 4 or self.steps % self.num_blocks):
             raise ValueError(
-                f"{self.log_blocks} blocks of {self.steps} steps; give a latency log, a multiple of"
-                " 4 blocks, and a multiple of that as steps"
+                f"{self.num_blocks} blocks of {self.steps} steps; give a multiple of 4 blocks, and"
+                " a multiple of that as steps"
             )
+        compares_logs = self.blocks_differ_in is BlockDifference.LOG
+        if self.num_blocks and compares_logs and not self.latency_log:
+            raise ValueError("blocks with and without a log; give a latency log")
+        if self.has_plain_table and (self.is_training or self.offload is Offload.NONE):
+            raise ValueError("blocks with and without hot keys; give an offload, and no training")
         if self.is_training and self.workload is not TableWorkload.GLOSSES:
             raise ValueError(f"only workload {TableWorkload.GLOSSES} can be trained with")
 
@@ -119,9 +132,14 @@ class TablePlan:
         """Whether the samples of the glosses have to be in a file."""
         return self.workload is TableWorkload.GLOSSES
 
+    @property
+    def has_plain_table(self) -> bool:
+        """Whether there is a second table of sums, without hot keys."""
+        return self.num_blocks > 0 and self.blocks_differ_in is BlockDifference.HOT_KEYS
+
     @staticmethod
-    def is_logged(block: int) -> bool:
-        """Return whether a block is logged: no, yes, yes, no, ..., so that a drift cancels."""
+    def has_difference(block: int) -> bool:
+        """Return whether a block has it: no, yes, yes, no, ..., so that a drift cancels."""
         return block % 4 in (1, 2)
 
     def with_offload(self, offload: Offload) -> Self:
@@ -155,5 +173,6 @@ class TablePlan:
         raw["workload"] = TableWorkload(raw["workload"])
         raw["offload"] = Offload(raw["offload"])
         raw["use"] = HotRowUse(raw["use"])
+        raw["blocks_differ_in"] = BlockDifference(raw["blocks_differ_in"])
         raw["servers"] = tuple((str(host), int(port)) for host, port in raw["servers"])
         return cls(**raw)

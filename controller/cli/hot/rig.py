@@ -27,6 +27,7 @@ from .server import ServerReading, port_of, read_rows, store_rows
 from .steps import (
     expected_sums,
     hottest_keys,
+    plain_table,
     steps_of,
     sums_table,
     weights_table,
@@ -190,6 +191,8 @@ class TableRig:
         for path, file in zip(sockets, files, strict=True):
             store_rows(path, file)
         keys, values = read_rows(files, sums_table(plan).name)
+        if plan.has_plain_table:
+            keys, values = _added(keys, values, *read_rows(files, plain_table(plan).name))
         workers = [WorkerTimes.read(record) for record in records]
         expected = expected_sums(plan, [worker.num_steps for worker in workers])
         expected = with_pulled(expected, hottest_keys(plan))
@@ -228,6 +231,20 @@ class TableRig:
             return None
         keys, values = read_rows(files, weights_table(plan).name)
         return accuracy_of(self._read_glosses().held_out, keys, values)
+
+
+def _added(
+    keys: NDArray[np.int64],
+    values: NDArray[np.float32],
+    other_keys: NDArray[np.int64],
+    other_values: NDArray[np.float32],
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the rising keys of two tables, and for each key the sum of its rows."""
+    all_keys = np.union1d(keys, other_keys)
+    sums = np.zeros((all_keys.size, values.shape[1]), np.float32)
+    sums[np.searchsorted(all_keys, keys)] += values
+    sums[np.searchsorted(all_keys, other_keys)] += other_values
+    return all_keys, sums
 
 
 def check_sums(

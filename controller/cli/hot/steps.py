@@ -52,6 +52,11 @@ def sums_table(plan: TablePlan) -> TableDefinition:
     return plan.table("sums", 1 if plan.is_training else plan.width, GradientSum())
 
 
+def plain_table(plan: TablePlan) -> TableDefinition:
+    """Define the table that has sums of steps in its place in some blocks; no key is ever hot."""
+    return replace(sums_table(plan), name="plain", hot_keys=0)
+
+
 def weights_table(plan: TablePlan) -> TableDefinition:
     """Define the table of the classifier's weights."""
     return plan.table("weights", NUM_CLASSES, Adagrad(learning_rate=_LEARNING_RATE))

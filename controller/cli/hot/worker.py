@@ -32,10 +32,10 @@ from ....hostlib.parameter_server.rows import Versions
 from ....hostlib.parameter_server.tables import SparseTable, TableClient
 from ....hostlib.session import Session
 from .errors import TableRunError
-from .plan import Offload, TablePlan
+from .plan import BlockDifference, Offload, TablePlan
 from .rivals import NoKeys, RandomKeys, RecentKeys
 from .server import ServerReading, have_hot_rows, pause_logs, read_servers
-from .steps import TableStep, hottest_keys, steps_of, sums_table, weights_table
+from .steps import TableStep, hottest_keys, plain_table, steps_of, sums_table, weights_table
 
 _MOST_OPEN: Final = 256
 """Steps whose pushes have no receipt; the next step waits."""
@@ -64,7 +64,7 @@ class WorkerTimes:
     processor_s: float
     """Processor time of the process in that time."""
     block_s: NDArray[np.float64]
-    """`seconds` of each of the plan's `log_blocks`; empty without."""
+    """`seconds` of each of the plan's `num_blocks`; empty without."""
     samples: int
     pushed_keys: int
     pulled_keys: int
@@ -114,6 +114,7 @@ class _Trainer:
     def __init__(self, plan: TablePlan, client: TableClient) -> None:
         self._pause_s = plan.pause_s
         self._sums = client.define(sums_table(plan))
+        self._plain = client.define(plain_table(plan)) if plan.has_plain_table else None
         self._weights = client.define(weights_table(plan)) if plan.is_training else None
         self._open: deque[list[Future[float]]] = deque()
         self._hottest = hottest_keys(plan)
@@ -122,6 +123,7 @@ class _Trainer:
         self._push_s: list[float] = []
         self._samples = self._pushed_keys = self._pulled_keys = self._num_steps = 0
         self._block_s: list[float] = []
+        self._uses_plain = False
         self._begun_s, self._begun_processor_s = time.perf_counter(), time.process_time()
 
     def take(self, step: TableStep) -> None:
@@ -164,6 +166,12 @@ class _Trainer:
         self._push_s.clear()
         self._samples = self._pushed_keys = self._pulled_keys = 0
         return times
+
+    def use_plain(self, uses_plain: bool) -> None:
+        """Push to the table without hot keys from now on, if the plan has one, or do so no more."""
+        if self._plain is not None and uses_plain != self._uses_plain:
+            self._sums, self._plain = self._plain, self._sums
+            self._uses_plain = uses_plain
 
     def take_block(self, steps: Sequence[TableStep]) -> None:
         """Take the steps of a block, and wait for their receipts."""
@@ -216,17 +224,25 @@ def run(
         trainer = _Trainer(plan, client)
         steps = steps_of(plan, session.view.worker_id)
         session.barrier("start", _BARRIER_S)
+        num_steps = 0
         for _ in _warm_up(plan, sockets):
             trainer.take(next(steps))
+            num_steps += 1
+        if plan.has_plain_table:
+            trainer.use_plain(True)
+            for step in islice(steps, num_steps):  # so that both tables have about as many rows
+                trainer.take(step)
         trainer.end()
         measured = list(islice(steps, plan.steps))
         before = _read_at_rest(session, "warm", sockets)
         trainer.begin()
-        if plan.log_blocks:
-            size = plan.steps // plan.log_blocks
-            for block in range(plan.log_blocks):
-                _pause_logs(session, client, sockets, block, is_paused=not plan.is_logged(block))
-                trainer.take_block(measured[block * size : (block + 1) * size])
+        if plan.num_blocks:
+            size = plan.steps // plan.num_blocks
+            for block in range(plan.num_blocks):
+                _begin_block(session, plan, client, sockets, block)
+                steps_of_block = measured[block * size : (block + 1) * size]
+                trainer.use_plain(not plan.has_difference(block))
+                trainer.take_block(steps_of_block)
         else:
             for step in measured:
                 trainer.take(step)
@@ -235,14 +251,16 @@ def run(
     return times, after - before if after is not None and before is not None else None
 
 
-def _pause_logs(
-    session: Session, client: TableClient, sockets: list[Path], block: int, *, is_paused: bool
+def _begin_block(
+    session: Session, plan: TablePlan, client: TableClient, sockets: list[Path], block: int
 ) -> None:
     """Let all processes begin a block together, with their logs at work or not."""
     session.barrier(f"block {block - 1} has ended", _BARRIER_S)
-    client.pause_latency_log(is_paused)
-    if session.view.worker_id == 0:
-        pause_logs(sockets, is_paused=is_paused)
+    if plan.blocks_differ_in is BlockDifference.LOG:
+        is_paused = not plan.has_difference(block)
+        client.pause_latency_log(is_paused)
+        if session.view.worker_id == 0:
+            pause_logs(sockets, is_paused=is_paused)
     session.barrier(f"block {block} begins", _BARRIER_S)
 
 

@@ -80,7 +80,7 @@ class TablePort:
         self._is_refused = False
         self._unread_bytes = 0  # rows since the kernel had last taken all
         self._receipt: int | None = None  # the number of the next RECEIPT
-        self._served: ServedRequests | None = None  # if the worker measures
+        self._served = ServedRequests(loop)
         self._hot = hot
         self._wants_hot = False
         self._latency = latency
@@ -119,7 +119,7 @@ class TablePort:
     def _take(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
         if frame.kind is FrameKind.ENTER:
             enter = EnterFrame.unpack(frame)
-            self._served = ServedRequests(self._loop) if enter.is_measured else None
+            self._served = ServedRequests(self._loop)
             self._wants_hot = enter.wants_hot
             self._enter(enter.incarnation, enter.num_servers)
             return
@@ -128,22 +128,17 @@ class TablePort:
         if frame.kind in _HOT:
             self._take_hot(frame, payload)
             return
-        log, served = self._latency, self._served
-        if log is not None:
-            if log.is_paused:
-                served = None
-            elif frame.kind in _MEASURED:
-                log.arrived(
-                    self._worker_id, self._connection_number, frame.kind, connection.arrived_ns
-                )
-        if served is not None:
-            served.begin(frame, connection.arrived_ns)
-        self._pass_on(frame, payload)
-        if served is not None:
-            served.pause()
+        asked, log, arrived_ns = TableFrame.unpack(frame), self._latency, connection.arrived_ns
+        if log is not None and not log.is_paused and asked.kind in _MEASURED:
+            log.arrived(self._worker_id, self._connection_number, asked.kind, arrived_ns)
+        if not asked.is_measured:
+            self._pass_on(asked, payload)
+            return
+        self._served.begin(asked.kind, asked.number, arrived_ns)
+        self._pass_on(asked, payload)
+        self._served.pause()
 
-    def _pass_on(self, frame: Frame, payload: memoryview) -> None:
-        asked = TableFrame.unpack(frame)
+    def _pass_on(self, asked: TableFrame, payload: memoryview) -> None:
         if asked.kind is FrameKind.PULL:
             self._pull(asked, payload)
             return
@@ -205,7 +200,7 @@ class TablePort:
         if request.kind is FrameKind.ENTER:
             self._answer_enter()
             return
-        if self._served is not None and request.kind is FrameKind.PUSH:
+        if self._served.is_busy and request.kind is FrameKind.PUSH:
             self._served.applied(request.number, self._service.began_ns)
         if self._receipt is None:
             self._loop.call_later(0, self._send_receipt)
@@ -223,7 +218,7 @@ class TablePort:
 
     def _send_receipt(self) -> None:
         if self._receipt:
-            measured = self._served.receipt() if self._served is not None else []
+            measured = self._served.receipt()
             own = measured.pop()[1] if measured and measured[-1][0] == self._receipt else None
             times = pack_times(measured)
             receipt = ReceiptFrame(self._receipt, len(times), own, self._service.version)
@@ -232,7 +227,7 @@ class TablePort:
 
     def on_denied(self, number: int, error: HostlibError, *, is_pull: bool) -> None:
         """Say why a request or a pull has no effect."""
-        if self._served is not None:
+        if self._served.is_busy:
             self._served.forget(FrameKind.PULL if is_pull else FrameKind.PUSH, number)
         text = memoryview(json.dumps(describe(error)).encode())
         self._send(DeniedFrame(len(text), number, is_pull), text)
@@ -242,7 +237,7 @@ class TablePort:
         version = np.array([self._service.version], np.uint64).view(np.uint32)
         payload = np.concatenate([rows.values.reshape(-1).view(np.uint32), rows.updates, version])
         times = NO_TIMES
-        if self._served is not None:
+        if self._served.is_busy:
             times = self._served.pulled(number, self._service.began_ns)
         frame = RowsFrame(payload.nbytes, number, table, rows.updates.size, times)
         self._send(frame, payload.data.cast("B"))

@@ -146,7 +146,9 @@ class ShardSession:
             return
         self.begin()
         self.clock += kind is FrameKind.ADVANCE
-        frame = TableFrame(kind, len(payload), next(self._change_numbers), table, num_keys)
+        number = next(self._change_numbers)
+        is_measured = kind is FrameKind.PUSH and self._is_recording
+        frame = TableFrame(kind, len(payload), number, table, num_keys, 0, is_measured)
         change = self._changes[frame.number] = _Change(frame, payload, done)
         self._send(change)
 
@@ -156,7 +158,8 @@ class ShardSession:
         payload = keys.data.cast("B") if keys.size else memoryview(b"")
         number = next(self._pull_numbers)
         clock = self.clock - self.num_ahead
-        frame = TableFrame(FrameKind.PULL, keys.nbytes, number, table, keys.size, clock)
+        of_frame = number, table, keys.size, clock, self._is_recording
+        frame = TableFrame(FrameKind.PULL, keys.nbytes, *of_frame)
         pull = self._pulls[number] = _Pull(frame, payload, width, done)
         self._send(pull)
 
@@ -198,6 +201,10 @@ class ShardSession:
         if self._changes or self._pulls or self._entered:
             return True
         return self.hot is not None and self.hot.num_open > 0
+
+    @property
+    def _is_recording(self) -> bool:
+        return self._meter is not None and self._meter.log.recording != 0
 
     def _look(self) -> None:
         """Give up a server that is connected, but answers nothing."""
@@ -262,8 +269,8 @@ class ShardSession:
         """Say who this is."""
         self._has_entered = False
         self._heard_s = time.monotonic()
-        wants = self._meter is not None, self.hot is not None
-        link.send(EnterFrame(self._incarnation, *wants, self.num_servers))
+        wants_hot = self.hot is not None
+        link.send(EnterFrame(self._incarnation, wants_hot, self.num_servers))
 
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
         """Dial again if something is open; the next request does it otherwise."""

@@ -85,7 +85,7 @@ class FrameKind(enum.IntEnum):
     RECEIPT = 27
     """All requests of the worker up to a number are applied, and durable if there is a log.
 
-    The payload has the server's times of its pushes, if the worker measures them.
+    The payload has the server's times of those pushes for which the worker wants them.
     """
     PULL = 28
     """Keys of a table whose rows the worker wants."""

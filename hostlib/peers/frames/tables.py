@@ -18,7 +18,8 @@ from .header import Frame, FrameKind, pack_header
 _IS_PULL = 1
 """Flag of DENIED: of a pull, not of a request."""
 _IS_MEASURED = 1
-"""Flag of ENTER: answers are to say how long requests took at the server. Of RECEIPT: this does."""
+"""Flag of PUSH and PULL: the answer is to say how long this took at the server. Of RECEIPT: this
+does."""
 _WANTS_HOT = 2
 """Flag of ENTER: the worker can use hot rows."""
 _MOST_US: Final = (1 << 32) - 1
@@ -53,8 +54,6 @@ class EnterFrame(NamedTuple):
 
     incarnation: int
     """64 bits that the process drew at random."""
-    is_measured: bool = False
-    """Whether the worker wants the server's times with the answers."""
     wants_hot: bool = False
     """Whether the worker wants HOT_ROWS and DECISIONS."""
     num_servers: int = 0
@@ -62,7 +61,7 @@ class EnterFrame(NamedTuple):
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
-        flags = _IS_MEASURED * self.is_measured | _WANTS_HOT * self.wants_hot
+        flags = _WANTS_HOT * self.wants_hot
         return pack_header(
             FrameKind.ENTER, sequence=self.incarnation, flags=flags, total=self.num_servers
         )
@@ -71,8 +70,7 @@ class EnterFrame(NamedTuple):
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of an ENTER header."""
         incarnation, _, flags, _, _, num_servers, _ = frame.fields
-        is_measured, wants_hot = bool(flags & _IS_MEASURED), bool(flags & _WANTS_HOT)
-        return cls(incarnation, is_measured, wants_hot, num_servers)
+        return cls(incarnation, bool(flags & _WANTS_HOT), num_servers)
 
 
 class EnteredFrame(NamedTuple):
@@ -113,23 +111,26 @@ class TableFrame(NamedTuple):
     num_keys: int = 0
     clock: int = 0
     """Of PULL: how many iterations the worker has ended."""
+    is_measured: bool = False
+    """Of PUSH and PULL: whether the worker wants the server's times with the answer."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
-        kind, payload_bytes, number, table, num_keys, clock = self
-        return pack_header(kind, payload_bytes, number, num_lanes=num_keys, total=clock, tag=table)
+        kind, payload_bytes, number, table, num_keys, clock, is_measured = self
+        flags = _IS_MEASURED if is_measured else 0
+        return pack_header(kind, payload_bytes, number, 0, flags, 0, num_keys, clock, table)
 
     @classmethod
     def unpack(cls, frame: Frame) -> Self:
         """Return the frame of a header of these kinds."""
-        number, _, _, _, num_keys, clock, table = frame.fields
-        if frame.kind is not FrameKind.PULL:
-            clock = 0  # of ROWS, one of the server's times is in its place
-        return cls(frame.kind, frame.payload_bytes, number, table, num_keys, clock)
+        kind, payload_bytes, (number, _, flags, _, num_keys, clock, table) = frame
+        if kind is FrameKind.ROWS:
+            clock = flags = 0  # the server's times are in their place
+        return cls(kind, payload_bytes, number, table, num_keys, clock, flags == _IS_MEASURED)
 
 
 class RowsFrame(NamedTuple):
-    """ROWS, with the server's times; they are zero if the worker does not measure them.
+    """ROWS, with the server's times; they are zero if the worker does not want them.
 
     The payload ends with the version of the server's tables, 64 bits in the machines' byte order.
     """

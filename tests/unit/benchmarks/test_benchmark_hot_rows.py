@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.hot_rows.log_throughput import interval_of, parse, ratios_of
+from benchmarks.hot_rows.block_throughput import interval_of, parse, plans_of, ratios_of
 from benchmarks.hot_rows.lru import LruCache
-from switchfold.controller.cli.hot.plan import TablePlan
+from switchfold.controller.cli.hot.plan import Offload, TablePlan
 from switchfold.controller.cli.workloads.key_stream import KeyPopularity, KeyStream
 from switchfold.hostlib.hot_rows import FrequencySketch, HotSetOptions, HotSetTracker
+from switchfold.hostlib.parameter_server import HotRowUse
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 40])
@@ -59,15 +60,26 @@ def test_blocks_with_a_log_are_compared_by_their_slowest_workers() -> None:
 
 def test_the_interval_narrows_with_more_ratios() -> None:
     ratios = np.random.default_rng(3).normal(0.98, 0.1, 2000)
-    low, high = interval_of(ratios)
+    low, high = interval_of(ratios.tolist())
     assert low < ratios.mean() < high
     assert high - low == pytest.approx(4 * 0.1 / np.sqrt(2000), rel=0.1)
-    few_low, few_high = interval_of(ratios[:20])
+    few_low, few_high = interval_of(ratios[:20].tolist())
     assert few_high - few_low > 3 * (high - low)
+
+
+def test_hot_keys_are_compared_without_logs_where_workers_choose() -> None:
+    options = parse(["hot-keys", "--batches", "512", "--blocks", "8"])
+    (plan,) = plans_of(options, 3)
+    assert (plan.num_workers, plan.batch, plan.latency_log) == (3, 512, "")
+    assert plan.has_plain_table
+    assert plan.use is HotRowUse.AUTO
+    logged = plans_of(parse(["log", "--batches", "512"]), 4)
+    assert [plan.offload for plan in logged] == [Offload.NONE, Offload.HOT]
+    assert not any(plan.has_plain_table for plan in logged)
 
 
 @pytest.mark.parametrize("blocks", ["0", "4", "10"])
 def test_one_ratio_decides_nothing(blocks: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        parse(["--blocks", blocks])
+        parse(["log", "--blocks", blocks])
     assert f"--blocks {blocks}: give a multiple of 4, from 8" in capsys.readouterr().err

@@ -14,11 +14,12 @@ import pytest
 
 from switchfold.controller.cli.hot.errors import TableRunError
 from switchfold.controller.cli.hot.figures import LoadShares, figures_of, share_of_hottest
-from switchfold.controller.cli.hot.plan import TablePlan, TableWorkload
+from switchfold.controller.cli.hot.plan import BlockDifference, Offload, TablePlan, TableWorkload
 from switchfold.controller.cli.hot.rig import TableRun, accuracy_of, check_sums
 from switchfold.controller.cli.hot.server import ServerReading
 from switchfold.controller.cli.hot.steps import (
     expected_sums,
+    plain_table,
     steps_of,
     sums_table,
     weights_table,
@@ -200,12 +201,29 @@ def test_figures_have_their_units() -> None:
     assert figures["pulled keys at servers"] == pytest.approx(0.8)
 
 
-@pytest.mark.parametrize("wrong", [{"latency_log": ""}, {"log_blocks": 6}, {"steps": 12}])
-def test_blocks_need_a_log_and_steps(wrong: dict[str, Any]) -> None:
-    blocks: dict[str, Any] = {"latency_log": "log", "log_blocks": 8, "steps": 16}
-    replace(ZIPF, **blocks)
-    with pytest.raises(ValueError, match="give a latency log, a multiple of 4 blocks"):
-        replace(ZIPF, **blocks | wrong)
+@pytest.mark.parametrize(
+    ("wrong", "advice"),
+    [
+        ({"latency_log": ""}, "give a latency log"),
+        ({"num_blocks": 6}, "give a multiple of 4 blocks"),
+        ({"steps": 12}, "a multiple of that as steps"),
+        ({"blocks_differ_in": BlockDifference.HOT_KEYS}, "give an offload"),
+    ],
+)
+def test_blocks_need_steps_and_a_difference(wrong: dict[str, Any], advice: str) -> None:
+    blocks: dict[str, Any] = {"latency_log": "log", "num_blocks": 8, "steps": 16}
+    plan = replace(ZIPF, offload=Offload.NONE)
+    replace(plan, **blocks)
+    with pytest.raises(ValueError, match=advice):
+        replace(plan, **blocks | wrong)
+
+
+def test_a_second_table_has_no_hot_keys() -> None:
+    blocks: dict[str, Any] = {"num_blocks": 8, "steps": 16}
+    plan = replace(ZIPF, offload=Offload.HOT, blocks_differ_in=BlockDifference.HOT_KEYS, **blocks)
+    assert sums_table(plan).hot_keys > 0 == plain_table(plan).hot_keys
+    assert plan.has_plain_table
+    assert not replace(plan, num_blocks=0).has_plain_table
 
 
 def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:

@@ -23,7 +23,13 @@ from loopback import LOOPBACK
 from measured_tables import WAIT_S, MeasuredTables, Row
 from row_switch import RowSwitch
 from switchfold.hostlib.errors import ConfigurationError
-from switchfold.hostlib.latency import RequestMeter, SwitchMeter, call_sampler, parquet_log
+from switchfold.hostlib.latency import (
+    RequestMeter,
+    ServedRequests,
+    SwitchMeter,
+    call_sampler,
+    parquet_log,
+)
 from switchfold.hostlib.latency.call_sampler import (
     MOST_NS,
     RECORD_NS,
@@ -211,14 +217,37 @@ def test_a_paused_log_records_nothing(tmp_path: Path) -> None:
     assert totals(tmp_path) == {"calls": 30, "recorded_calls": 20, "dropped": 0}
 
 
-def test_pushes_that_a_paused_server_did_not_measure_have_no_times(tmp_path: Path) -> None:
+def test_a_paused_server_measures_for_workers_all_the_same(tmp_path: Path) -> None:
     with MeasuredTables(tmp_path) as tables:
         tables.servers[0].pause_latency_log(True)
         tables.push([1])
         tables.pull([1])
     outcomes = {row["operation"]: row["outcome"] for row in tables.rows("requests")}
-    assert outcomes == {"push": "unmeasured", "pull": "answered"}
+    assert outcomes == {"push": "answered", "pull": "answered"}
     assert tables.rows("arrivals") == []
+
+
+def test_a_server_measures_only_requests_that_are_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[tuple[FrameKind, int]] = []
+    begin = ServedRequests.begin
+
+    def note(self: ServedRequests, kind: FrameKind, number: int, arrived_ns: int) -> None:
+        begun.append((kind, number))
+        begin(self, kind, number, arrived_ns)
+
+    monkeypatch.setattr(ServedRequests, "begin", note)
+    with MeasuredTables(tmp_path) as tables:
+        for is_paused in (True, False, True):
+            tables.clients[0].pause_latency_log(is_paused)
+            tables.push([1])
+            tables.pull([1])
+            tables.clients[0].advance().result(WAIT_S)
+    (push, pull) = sorted(tables.rows("requests"), key=lambda row: row["call"])
+    assert (push["operation"], pull["operation"]) == ("push", "pull")
+    assert begun == [(FrameKind.PUSH, push["number"]), (FrameKind.PULL, pull["number"])]
+    assert len(tables.rows("arrivals")) == 6
 
 
 def test_only_a_log_can_be_paused() -> None:

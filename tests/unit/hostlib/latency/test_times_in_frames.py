@@ -57,10 +57,16 @@ def test_frames_without_times_are_as_they_were() -> None:
     assert EnterFrame(7).pack() == Frame(FrameKind.ENTER, 0, (7, 0, 0, 0, 0, 0, 0)).pack()
 
 
+@pytest.mark.parametrize("kind", [FrameKind.PUSH, FrameKind.PULL])
 @pytest.mark.parametrize("is_measured", [False, True])
-def test_a_worker_says_whether_it_measures(is_measured: bool) -> None:
-    enter = EnterFrame(1 << 63, is_measured)
-    assert EnterFrame.unpack(Frame.unpack(enter.pack())) == enter
+def test_a_request_says_whether_it_is_measured(kind: FrameKind, is_measured: bool) -> None:
+    asked = TableFrame(kind, 80, MOST << 32, MOST, 10, is_measured=is_measured)
+    assert TableFrame.unpack(Frame.unpack(asked.pack())) == asked
+
+
+def test_times_of_rows_are_no_wish_for_times() -> None:
+    rows = RowsFrame(120, 7, 3, 10, (1, 2, 1))
+    assert not TableFrame.unpack(Frame.unpack(rows.pack())).is_measured
 
 
 @pytest.mark.parametrize("last", NUMBERS)
@@ -88,10 +94,10 @@ def test_requests_without_times_have_none() -> None:
     served.applied(3, 0)
     assert served.receipt() == []
     for kind in (FrameKind.PUSH, FrameKind.PULL):
-        served.begin(Frame(kind, 0, (4, 0, 0, 0, 0, 0, 0)), 500)
+        served.begin(kind, 4, 500)
         served.forget(kind, 4)
         served.pause()
-        served.begin(Frame(kind, 0, (5, 0, 0, 0, 0, 0, 0)), 500)
+        served.begin(kind, 5, 500)
         served.pause()
         served.forget(kind, 5)
     served.applied(5, 0)
@@ -102,7 +108,8 @@ def test_requests_without_times_have_none() -> None:
 def test_other_requests_leave_nothing_behind() -> None:
     loop = Loop()
     served = ServedRequests(loop)  # type: ignore[arg-type]
-    served.begin(Frame(FrameKind.ADVANCE, 0, (4, 0, 0, 0, 0, 0, 0)), 500)
+    served.begin(FrameKind.ADVANCE, 4, 500)
     served.pause()
+    assert not served.is_busy
     served.applied(4, 0)
     assert served.receipt() == []

@@ -63,13 +63,14 @@ def table_frames(draw: st.DrawFn) -> TableFrame:
     kind = draw(st.sampled_from(TABLE_KINDS))
     size = draw(st.integers(0, MAX_PAYLOAD_BYTES[kind]))
     clock = draw(U32) if kind is FrameKind.PULL else 0
-    return TableFrame(kind, size, draw(U64), draw(U32), draw(U32), clock)
+    is_measured = kind in {FrameKind.PUSH, FrameKind.PULL} and draw(st.booleans())
+    return TableFrame(kind, size, draw(U64), draw(U32), draw(U32), clock, is_measured)
 
 
 @settings(deadline=None, derandomize=True)
 @given(
     st.one_of(
-        st.builds(EnterFrame, U64, st.booleans(), st.booleans(), U32),
+        st.builds(EnterFrame, U64, st.booleans(), U32),
         st.builds(EnteredFrame, U64, U32, U32, U32, U64),
         st.builds(ReceiptFrame, U64, st.just(0), TIMES, U48),
         st.builds(DeniedFrame, st.integers(0, 1 << 16), U64, st.booleans()),
