@@ -23,6 +23,7 @@ from benchmarks.drills.watch import watch
 from controller_pair import LEASE_S, ControllerPair, ControllerProcess
 from job_workers import Workers
 from postgres_server import postgres_server
+from switchfold.bmv2_topos.topology.fabrics import leaf_spine
 from switchfold.controller.api.operator_client import OperatorClient
 from switchfold.hostlib import credentials
 from time_bound import wait_until
@@ -32,15 +33,18 @@ _TAKEN_OVER: Final = StatedOutcome(
     text="exact sums of workers 0, 1, no pause above 0.5 s; the other controller leads, the switch"
     " takes its writes and refuses the old one's, and both workers have joined it"
 )
+_TREES_TAKEN_OVER: Final = StatedOutcome(text=str(_TAKEN_OVER).replace("the switch", "each switch"))
 
 
 @final
 class PairRig:
-    """Two controllers with one PostgreSQL database, a softswitch and workers, on loopback."""
+    """Two controllers with one PostgreSQL database, softswitches and workers, on loopback."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, has_trees: bool) -> None:
         """`folder` is for logs."""
         self._folder = folder
+        unshaped = {"host_rate_bits_per_s": None, "uplink_rate_bits_per_s": None}
+        self._topology = leaf_spine(2, 1, 1, **unshaped) if has_trees else None
         self._names = (f"takeover-{number}" for number in itertools.count())
         self._stack = ExitStack()
 
@@ -52,7 +56,9 @@ class PairRig:
             stack.callback(logger.setLevel, logger.level)
             logger.setLevel(logging.ERROR)
             server = stack.enter_context(postgres_server())
-            self._pair = stack.enter_context(ControllerPair(self._folder, server, "drills"))
+            self._pair = stack.enter_context(
+                ControllerPair(self._folder, server, "drills", self._topology)
+            )
             self._stack = stack.pop_all()
         return self
 
@@ -80,10 +86,11 @@ class PairRig:
                 measured_s = self._await_takeover(new, job, begin_s)
                 seen = watch([*workers], _MEMBERS, begin_s, PAUSE_S)
                 assert seen.longest_pause_s <= PAUSE_S, f"a pause of {seen.longest_pause_s:.2f} s"
-                code, text = self._pair.write(term)
-                assert code is grpc.StatusCode.PERMISSION_DENIED, text
-                code, text = self._pair.write(new.shown().term)
-                assert code is grpc.StatusCode.OK, text
+                for switch in self._pair.topology.switches:
+                    code, text = self._pair.write(term, switch.name)
+                    assert code is grpc.StatusCode.PERMISSION_DENIED, text
+                    code, text = self._pair.write(new.shown().term, switch.name)
+                    assert code is grpc.StatusCode.OK, text
             finally:
                 if old.is_running:
                     old.go_on()
@@ -118,13 +125,19 @@ def _begins(act: Callable[[ControllerProcess], object]) -> Callable[[ControllerP
     return timed
 
 
-def _drill(name: str, fails: str, act: Callable[[ControllerProcess], object]) -> Drill:
+def _drill(
+    name: str,
+    fails: str,
+    act: Callable[[ControllerProcess], object],
+    *,
+    has_trees: bool = False,
+) -> Drill:
     return Drill(
         name=name,
-        fabric=DrillFabric.CONTROLLERS,
+        fabric=DrillFabric.CONTROLLERS_OF_TREES if has_trees else DrillFabric.CONTROLLERS,
         fails=fails,
         act=_begins(act),
-        outcome=_TAKEN_OVER,
+        outcome=_TREES_TAKEN_OVER if has_trees else _TAKEN_OVER,
         time_s=10.0,
         why=f"the lease of the leader is {LEASE_S:g} s; workers look for another controller then",
     )
@@ -142,5 +155,11 @@ LEADER_DRILLS: Final = (
         "leader cut off from the switch",
         "nothing passes between the controller that leads and s1",
         lambda leader: leader.switch.cut(),
+    ),
+    _drill(
+        "leader killed, in trees",
+        "the controller that leads is killed",
+        ControllerProcess.kill,
+        has_trees=True,
     ),
 )

@@ -32,6 +32,8 @@ class DrillFabric(enum.StrEnum):
     """Three workers, and two servers with a log and hot rows, all at s1."""
     CONTROLLERS = "one switch, two controllers"
     """Two workers at a softswitch; both controllers have one PostgreSQL database."""
+    CONTROLLERS_OF_TREES = "leaf-spine, two controllers"
+    """The same, with a worker at each of leaves s1 and s2, and the root s3."""
 
 
 class SumPath(enum.StrEnum):

@@ -51,7 +51,7 @@ def run_drills(target: Target, drills: Sequence[Drill]) -> list[DrillRow]:
             if fabric is DrillFabric.SERVERS:
                 rows += run_hot_drills(target, here, Path(folder))
                 continue
-            if fabric is DrillFabric.CONTROLLERS:
+            if fabric in (DrillFabric.CONTROLLERS, DrillFabric.CONTROLLERS_OF_TREES):
                 rows += run_leader_drills(target, here, Path(folder))
                 continue
             with Rig(fabric, target, Path(folder)) as rig:
@@ -79,7 +79,8 @@ def run_leader_drills(target: Target, drills: Sequence[Drill], folder: Path) -> 
     if (missing := missing_part()) is not None:
         print(f"drills of two controllers are left out: {missing}")
         return []
-    with PairRig(folder) as rig:
+    has_trees = drills[0].fabric is DrillFabric.CONTROLLERS_OF_TREES
+    with PairRig(folder, has_trees=has_trees) as rig:
         return [run_drill(target, drill, rig.perform) for drill in drills]
 
 

@@ -20,6 +20,7 @@ import pytest
 from controller_pair import ControllerPair, ControllerProcess
 from job_workers import WorkerProcess, Workers
 from postgres_server import PostgresServer, postgres_server
+from switchfold.bmv2_topos.topology.fabrics import leaf_spine
 from switchfold.controller.api.operator_client import OperatorClient
 from switchfold.controller.errors import ControllerUnreachableError
 from time_bound import wait_until
@@ -69,10 +70,13 @@ def check_takeover(
         term = max(each.term if each.role == "leader" else 0 for each in shown)
         if term <= old_term:
             return False
-        code, text = pair.write(old_term)
+        return all(has_passed_to(switch.name, term) for switch in pair.topology.switches)
+
+    def has_passed_to(switch: str, term: int) -> bool:
+        code, text = pair.write(old_term, switch)
         assert code is grpc.StatusCode.PERMISSION_DENIED
         is_refused = f"election_id {old_term} is not the primary's" in text
-        return is_refused and pair.write(term)[0] is grpc.StatusCode.OK
+        return is_refused and pair.write(term, switch)[0] is grpc.StatusCode.OK
 
     def said() -> str:
         return f"{[each.said for each in candidates]}"
@@ -110,6 +114,34 @@ def test_leader_killed(pair: ControllerPair):
         with Workers(pair, "next", 1, {0: place}) as others:  # pyright: ignore[reportArgumentType]
             for worker in others:
                 worker.next()
+
+
+def test_leader_of_trees_killed(tmp_path: Path, server: PostgresServer):
+    """The job sums on over leaves and a spine, and its views change under the new leader."""
+    fabric = leaf_spine(2, 1, 1, host_rate_bits_per_s=None, uplink_rate_bits_per_s=None)
+    with ControllerPair(tmp_path, server, "trees", fabric) as pair:
+        pair.settle()
+        job = Workers(pair, "train", 2)  # pyright: ignore[reportArgumentType]
+        with job as workers:
+            old, new = pair.leader, pair.standby
+            before = tree_of(old)
+            assert before == {"s1": {0}, "s2": {1}, "s3": set()}
+            term = old.term()
+            old.kill()
+            check_takeover(pair, (new,), workers, term)
+            assert tree_of(new).keys() == {"s1"}, "the leaf of the worker that is left"
+            pair.leader, pair.standby = new, old  # whom the next worker is told of
+            joined = job.join(1)
+            for worker in (workers[0], joined):
+                worker.until_members(0, 1)
+            assert tree_of(new) == before
+
+
+def tree_of(leader: ControllerProcess) -> dict[str, set[int]]:
+    """Return the switches of the job's tree, and the workers at each."""
+    (view,) = OperatorClient(leader.address).show_job("train").views[-1:]
+    (tree,) = view.trees
+    return {node.switch: set(node.workers) for node in tree.nodes}
 
 
 def test_leader_killed_while_a_job_waits_for_workers(pair: ControllerPair):

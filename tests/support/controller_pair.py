@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two controller processes with one PostgreSQL database, a softswitch, and workers on loopback."""
+"""Two controller processes with one PostgreSQL database, softswitches, and workers on loopback."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,9 +20,10 @@ from postgres_server import PostgresServer
 from switch_process import softswitch_command
 from switchfold.bmv2_topos import Topology
 from switchfold.bmv2_topos.config import source_root
+from switchfold.bmv2_topos.processes.daemons import port_specs
 from switchfold.bmv2_topos.processes.free_ports import free_port
 from switchfold.bmv2_topos.processes.worker_runs import WorkerEndpoint, endpoint_of
-from switchfold.bmv2_topos.topology.topology import Host, single_switch
+from switchfold.bmv2_topos.topology.topology import Host, Switch, single_switch
 from switchfold.controller.api.endpoint import connect
 from switchfold.controller.api.operator_api import operator_pb2 as pb
 from switchfold.controller.api.operator_client import OperatorClient
@@ -36,21 +37,25 @@ _DATAGRAMS = socket.SOCK_DGRAM
 
 
 class ControllerProcess:
-    """One of the two: its cables to database and switch, and what it has said."""
+    """One of the two: its cables to database and switches, and what it has said."""
 
-    def __init__(self, folder: Path, name: str, switch_port: int, database: PostgresServer) -> None:
+    def __init__(
+        self, folder: Path, name: str, switch_ports: Mapping[str, int], database: PostgresServer
+    ) -> None:
         self.log = folder / f"{name}.log"
         self.address = f"127.0.0.1:{free_port()}"
-        self.switch = Cable(switch_port)
+        self.switches = {switch: Cable(port) for switch, port in switch_ports.items()}
+        self.switch = next(iter(self.switches.values()))
         self.database = Cable(database.port, database.address)
         self._config = folder / f"{name}.toml"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, database_name: str, server: PostgresServer, topology: Topology) -> None:
-        hosts = "".join(
-            f'[[switch.host]]\nname = "{host.name}"\nport = {topology.link_of(host).port}\n'
-            f'address = "{host.address}"\nmac = "{host.mac}"\n'
-            for host in topology.hosts
+        fabric = "".join(self._described(topology, switch) for switch in topology.switches)
+        fabric += "".join(
+            f'[[link]]\na = "{link.a}"\na_port = {link.a_port}\n'
+            f'b = "{link.b}"\nb_port = {link.b_port}\n'
+            for link in topology.switch_links
         )
         self._config.write_text(
             f'listen = "{self.address}"\ninsecure = true\n'
@@ -59,7 +64,7 @@ class ControllerProcess:
             # Nobody is evicted because a process is slow on a busy machine.
             f"lease_s = 60.0\nreconnect_grace_s = 60.0\nresume_grace_s = 120.0\n"
             f"no_route_s = 600.0\nswitch_gone_s = 600.0\n"
-            f'[[switch]]\nname = "s1"\naddress = "127.0.0.1:{self.switch.port}"\n{hosts}'
+            f"{fabric}"
         )
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -69,6 +74,21 @@ class ControllerProcess:
                 ],
                 stdout=log, stderr=log, cwd=source_root(),
             )  # fmt: skip
+
+    def _described(self, topology: Topology, switch: Switch) -> str:
+        """Return a switch and its hosts for the configuration."""
+        port = self.switches[switch.name].port
+        hosts = "".join(
+            f'[[switch.host]]\nname = "{host.name}"\nport = {topology.link_of(host).port}\n'
+            f'address = "{host.address}"\nmac = "{host.mac}"\n'
+            for host in topology.hosts
+            if topology.switch_of(host) is switch
+        )
+        return (
+            f'[[switch]]\nname = "{switch.name}"\naddress = "127.0.0.1:{port}"\n'
+            f"device_id = {switch.device_id}\n"
+            f'service_address = "{switch.address}"\nservice_mac = "{switch.mac}"\n{hosts}'
+        )
 
     @property
     def said(self) -> str:
@@ -135,27 +155,35 @@ class ControllerProcess:
         if self._process is not None and self._process.poll() is None:
             self.go_on()
             self.kill()
-        self.switch.__exit__(None, None, None)
+        for switch in self.switches.values():
+            switch.__exit__(None, None, None)
         self.database.__exit__(None, None, None)
 
 
 class ControllerPair:
     """Of the two controllers, one leads and the other stands by; workers know only the leader."""
 
-    def __init__(self, folder: Path, server: PostgresServer, database_name: str) -> None:
-        self.topology = single_switch(NUM_HOSTS)
+    def __init__(
+        self,
+        folder: Path,
+        server: PostgresServer,
+        database_name: str,
+        topology: Topology | None = None,
+    ) -> None:
+        """`topology`: NUM_HOSTS hosts at one switch, if none is given."""
+        self.topology = topology or single_switch(NUM_HOSTS)
         self._udp_ports = {
-            self.topology.link_of(host).name: (free_port(_DATAGRAMS), free_port(_DATAGRAMS))
-            for host in self.topology.hosts
+            link.name: (free_port(_DATAGRAMS), free_port(_DATAGRAMS))
+            for link in (*self.topology.links, *self.topology.switch_links)
         }
         self._stack = ExitStack()
         self._server, self._name = server, database_name
         server.make_database(database_name)
-        self._p4runtime = f"127.0.0.1:{free_port()}"
-        self._stack.callback(self._start_switch(folder))
-        port = int(self._p4runtime.rpartition(":")[2])
-        self.leader = ControllerProcess(folder, "one", port, server)
-        self.standby = ControllerProcess(folder, "other", port, server)
+        self._p4runtime_ports = {switch.name: free_port() for switch in self.topology.switches}
+        for switch in self.topology.switches:
+            self._stack.callback(self._start_switch(folder, switch))
+        self.leader = ControllerProcess(folder, "one", self._p4runtime_ports, server)
+        self.standby = ControllerProcess(folder, "other", self._p4runtime_ports, server)
         for controller in (self.leader, self.standby):
             self._stack.callback(controller.close)
 
@@ -171,7 +199,7 @@ class ControllerPair:
             if not controller.is_running:
                 self.start(controller)
             controller.go_on()  # an earlier test may have failed
-            for cable in (controller.database, controller.switch):
+            for cable in (controller.database, *controller.switches.values()):
                 if cable.is_cut:
                     cable.mend()
         self.until_one_leads()
@@ -210,10 +238,13 @@ class ControllerPair:
     def namespace_of(self, host: Host) -> None:
         """Hosts of this pair are plain processes."""
 
-    def write(self, election_id: int) -> tuple[grpc.StatusCode, str]:
-        """Write nothing to the switch under an election id; return the switch's answer."""
-        request = p4r.WriteRequest(device_id=1, election_id=U128.encode(election_id))
-        with grpc.insecure_channel(self._p4runtime) as channel:
+    def write(self, election_id: int, switch: str = "s1") -> tuple[grpc.StatusCode, str]:
+        """Write nothing to a switch under an election id; return the switch's answer."""
+        request = p4r.WriteRequest(
+            device_id=self.topology.switch_named(switch).device_id,
+            election_id=U128.encode(election_id),
+        )
+        with grpc.insecure_channel(f"127.0.0.1:{self._p4runtime_ports[switch]}") as channel:
             call = channel.unary_unary(
                 "/p4.v1.P4Runtime/Write", request_serializer=p4r.WriteRequest.SerializeToString
             )
@@ -223,20 +254,20 @@ class ControllerPair:
                 return error.code(), error.details()
         return grpc.StatusCode.OK, ""
 
-    def _start_switch(self, folder: Path) -> Callable[[], None]:
-        ports = tuple(
-            f"{self.topology.link_of(host).port}=udp:127.0.0.1:{near}-127.0.0.1:{far}"
-            for host, (near, far) in zip(self.topology.hosts, self._udp_ports.values(), strict=True)
-        )
-        with (folder / "switch.log").open("ab") as log:
+    def _start_switch(self, folder: Path, switch: Switch) -> Callable[[], None]:
+        specs = port_specs(self.topology, switch, udp_ports=self._udp_ports)
+        ports = tuple(f"{port}={spec}" for port, spec in specs.items())
+        address = f"127.0.0.1:{self._p4runtime_ports[switch.name]}"
+        path = folder / f"{switch.name}.log"
+        with path.open("ab") as log:
             process = subprocess.Popen(
-                softswitch_command(self._p4runtime, ports), stdout=log, stderr=log
+                softswitch_command(address, ports, switch.device_id), stdout=log, stderr=log
             )
 
         def answers() -> bool:
-            assert process.poll() is None, (folder / "switch.log").read_text()
+            assert process.poll() is None, path.read_text()
             try:
-                connect(self._p4runtime, 1.0)
+                connect(address, 1.0)
             except OSError:
                 return False
             return True
@@ -245,5 +276,5 @@ class ControllerPair:
             process.terminate()
             process.wait()
 
-        wait_until(answers, "an answer of the switch")
+        wait_until(answers, f"an answer of {switch.name}")
         return stop

@@ -33,13 +33,13 @@ def bmv2_command(address: str) -> list[str]:
     ]  # fmt: skip
 
 
-def softswitch_command(address: str, ports: tuple[str, ...] = ()) -> list[str]:
+def softswitch_command(address: str, ports: tuple[str, ...] = (), device_id: int = 1) -> list[str]:
     if importlib.util.find_spec("switchfold.softswitch.__main__") is None:
         pytest.skip("softswitch has no command here")
     options = [option for port in ports for option in ("--port", port)]
     return [
         sys.executable, "-m", "switchfold.softswitch", "run",
-        "--grpc", address, "--device-id", "1",
+        "--grpc", address, "--device-id", str(device_id),
         "--priority-queues", str(NUM_PRIORITIES), *options,
     ]  # fmt: skip
 
