@@ -259,6 +259,12 @@ class JobChanges:
                 self._change_request.add(
                     *change_request.reasons, is_abort=True, is_owed=change_request.is_owed
                 )
+            elif change_request.is_replan and isinstance(error, DatabaseError):
+                # Who wants the better view, such as a row server, asks once; the disk may get room.
+                await asyncio.sleep(self._limits.retry_s)
+                self._change_request.add(
+                    *change_request.reasons, is_replan=True, avoid=change_request.avoid
+                )
             return
         for lease in live.joining:
             self._manager.refuse(live, lease, error)

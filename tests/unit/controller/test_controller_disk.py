@@ -24,6 +24,7 @@ from controller_fixtures import (
     running_controller,
 )
 from fake_member import FakeMember
+from fake_row_server import FakeRowServer
 from faulty_disk import FaultyDisk
 from switchfold.bmv2_topos.config import source_root
 from switchfold.controller.__main__ import run as run_command
@@ -82,6 +83,31 @@ def check_nothing_is_left(server: ControllerServer, database: Database) -> None:
 
 def database_of(server: ControllerServer) -> Database:
     return server._database  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize("at_commit", [False, True], ids=["statement", "commit"])
+def test_row_server_that_comes_while_the_disk_is_full_gets_its_rows_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_commit: bool
+):
+    disk = FaultyDisk(monkeypatch, at_commit=at_commit)
+
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            workers = await join_all(server.address, 2)
+            first = (await workers[0].join_reply()).view
+            disk.fill()
+            rows = await FakeRowServer(server.address).attach()
+            assert (await rows.view()).generation == first.generation
+            await until(lambda: disk.num_failed >= 2, "another try")
+            disk.mend()
+            view = await rows.view()
+            assert view.generation > first.generation
+            assert view.num_rows == 8
+            await rows.close()
+            for worker in workers:
+                await worker.close()
+
+    run(scenario())
 
 
 @pytest.mark.parametrize("at_commit", [False, True], ids=["statement", "commit"])
