@@ -44,6 +44,7 @@ def main() -> int:
             print(f"random times: {report(world, began_s)}", flush=True)
             if kills >= options.kills:
                 break
+        world.end_jobs()  # the scene of the last death may be in the middle; ports are taken
         for refused in campaign.on_full_disk() if options.full else ():
             print(f"full disk, {refused} writes refused: {report(world, began_s)}", flush=True)
             if refused >= options.full:
