@@ -20,10 +20,9 @@ import grpc
 from benchmarks.drills.drill import PAUSE_S, Drill, DrillFabric, StatedOutcome
 from benchmarks.drills.perform import Performance
 from benchmarks.drills.watch import watch
-from controller_pair import LEASE_S, ControllerPair, ControllerProcess
+from controller_pair import LEASE_S, ControllerPair, ControllerProcess, leaves_and_root
 from job_workers import Workers
 from postgres_server import postgres_server
-from switchfold.bmv2_topos.topology.fabrics import leaf_spine
 from switchfold.controller.api.operator_client import OperatorClient
 from switchfold.hostlib import credentials
 from time_bound import wait_until
@@ -43,8 +42,7 @@ class PairRig:
     def __init__(self, folder: Path, *, has_trees: bool) -> None:
         """`folder` is for logs."""
         self._folder = folder
-        unshaped = {"host_rate_bits_per_s": None, "uplink_rate_bits_per_s": None}
-        self._topology = leaf_spine(2, 1, 1, **unshaped) if has_trees else None
+        self._topology = leaves_and_root() if has_trees else None
         self._names = (f"takeover-{number}" for number in itertools.count())
         self._stack = ExitStack()
 

@@ -148,7 +148,7 @@ def record_costs(count: int = 5000, repeats: int = 9) -> str:
 
         def by_tcp() -> None:
             number = next(numbers)
-            frames.sent(TableFrame(FrameKind.PULL, 512, number, 0, 64))
+            frames.sent(TableFrame(FrameKind.PULL, 512, number, 0, 64, 0, log.recording != 0))
             answer = Frame(FrameKind.ROWS, 4096, (number, 0, 3, 40, 0, 50, 0))
             frames.received(answer, memoryview(b""), 0)
             frames.parsed()

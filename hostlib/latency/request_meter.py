@@ -120,11 +120,14 @@ class RequestMeter:
         self._rows: list[tuple[int, ...]] = []  # without W_proc
 
     def sent(self, frame: TableFrame) -> None:
-        """Learn that a request is handed to the kernel, or waits for a connection."""
+        """Learn that a request is handed to the kernel, or waits for a connection.
+
+        Those are recorded that ask the server for their times, during a recorded call.
+        """
         log, kind = self.log, frame[0]
         if kind is FrameKind.ADVANCE:
             self.iteration += 1
-        elif log.recording and (kind is FrameKind.PUSH or kind is FrameKind.PULL):
+        elif frame.is_measured:
             _, payload_bytes, number, _, num_keys, *_ = frame
             log.num_requests += 1
             (self._pulls if kind is FrameKind.PULL else self._pushes)[number] = (

@@ -34,7 +34,7 @@ class ServedRequests:
 
     @property
     def is_busy(self) -> bool:
-        """Whether any request has been begun, and has no answer; if none, the rest does nothing."""
+        """Whether any request has been begun, and has no answer."""
         return self._kind is not None or bool(self._pushes or self._pulls)
 
     def begin(self, kind: FrameKind, number: int, arrived_ns: int) -> None:
@@ -59,6 +59,8 @@ class ServedRequests:
 
     def pulled(self, number: int, began_ns: int) -> ServerTimes:
         """Return the times of a pull that is answered now; its rows were begun at `began_ns`."""
+        if not self.is_busy:
+            return NO_TIMES
         now_ns = self._loop.clock_ns()
         if self._kind is FrameKind.PULL and self._number == number:  # in its handler
             self._kind = None
@@ -73,6 +75,8 @@ class ServedRequests:
 
     def applied(self, number: int, began_ns: int) -> None:
         """Learn that a push is applied, which was begun at `began_ns`; its receipt comes later."""
+        if not self.is_busy:
+            return
         now_ns = self._loop.clock_ns()
         if self._kind is FrameKind.PUSH and self._number == number:  # in its handler
             self._kind = None

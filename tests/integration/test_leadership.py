@@ -17,10 +17,9 @@ from pathlib import Path
 import grpc
 import pytest
 
-from controller_pair import ControllerPair, ControllerProcess
+from controller_pair import ControllerPair, ControllerProcess, leaves_and_root
 from job_workers import WorkerProcess, Workers
 from postgres_server import PostgresServer, postgres_server
-from switchfold.bmv2_topos.topology.fabrics import leaf_spine
 from switchfold.controller.api.operator_client import OperatorClient
 from switchfold.controller.errors import ControllerUnreachableError
 from time_bound import wait_until
@@ -118,8 +117,7 @@ def test_leader_killed(pair: ControllerPair):
 
 def test_leader_of_trees_killed(tmp_path: Path, server: PostgresServer):
     """The job sums on over leaves and a spine, and its views change under the new leader."""
-    fabric = leaf_spine(2, 1, 1, host_rate_bits_per_s=None, uplink_rate_bits_per_s=None)
-    with ControllerPair(tmp_path, server, "trees", fabric) as pair:
+    with ControllerPair(tmp_path, server, "trees", leaves_and_root()) as pair:
         pair.settle()
         job = Workers(pair, "train", 2)  # pyright: ignore[reportArgumentType]
         with job as workers:

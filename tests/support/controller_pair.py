@@ -23,6 +23,7 @@ from switchfold.bmv2_topos.config import source_root
 from switchfold.bmv2_topos.processes.daemons import port_specs
 from switchfold.bmv2_topos.processes.free_ports import free_port
 from switchfold.bmv2_topos.processes.worker_runs import WorkerEndpoint, endpoint_of
+from switchfold.bmv2_topos.topology.fabrics import leaf_spine
 from switchfold.bmv2_topos.topology.topology import Host, Switch, single_switch
 from switchfold.controller.api.endpoint import connect
 from switchfold.controller.api.operator_api import operator_pb2 as pb
@@ -34,6 +35,11 @@ NUM_HOSTS = 3
 LEASE_S = 3.0
 RECONCILE_S = 1.0
 _DATAGRAMS = socket.SOCK_DGRAM
+
+
+def leaves_and_root() -> Topology:
+    """Return a host at each of leaves s1 and s2, and the root s3, without limits of rate."""
+    return leaf_spine(2, 1, 1, host_rate_bits_per_s=None, uplink_rate_bits_per_s=None)
 
 
 class ControllerProcess:

@@ -23,7 +23,6 @@ from ...peers.connection import Connection
 from ...peers.event_loop import EventLoop
 from ...peers.frames import (
     MAX_BATCH_BYTES,
-    NO_TIMES,
     DeniedFrame,
     EnteredFrame,
     EnterFrame,
@@ -200,7 +199,7 @@ class TablePort:
         if request.kind is FrameKind.ENTER:
             self._answer_enter()
             return
-        if self._served.is_busy and request.kind is FrameKind.PUSH:
+        if request.kind is FrameKind.PUSH:
             self._served.applied(request.number, self._service.began_ns)
         if self._receipt is None:
             self._loop.call_later(0, self._send_receipt)
@@ -227,8 +226,7 @@ class TablePort:
 
     def on_denied(self, number: int, error: HostlibError, *, is_pull: bool) -> None:
         """Say why a request or a pull has no effect."""
-        if self._served.is_busy:
-            self._served.forget(FrameKind.PULL if is_pull else FrameKind.PUSH, number)
+        self._served.forget(FrameKind.PULL if is_pull else FrameKind.PUSH, number)
         text = memoryview(json.dumps(describe(error)).encode())
         self._send(DeniedFrame(len(text), number, is_pull), text)
 
@@ -236,9 +234,7 @@ class TablePort:
         """Send rows: the values, then the numbers of updates, and the version of the tables."""
         version = np.array([self._service.version], np.uint64).view(np.uint32)
         payload = np.concatenate([rows.values.reshape(-1).view(np.uint32), rows.updates, version])
-        times = NO_TIMES
-        if self._served.is_busy:
-            times = self._served.pulled(number, self._service.began_ns)
+        times = self._served.pulled(number, self._service.began_ns)
         frame = RowsFrame(payload.nbytes, number, table, rows.updates.size, times)
         self._send(frame, payload.data.cast("B"))
         self._unread_bytes += payload.nbytes

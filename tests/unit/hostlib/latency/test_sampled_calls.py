@@ -356,7 +356,7 @@ def test_what_is_sent_again_is_of_its_own_call() -> None:
     """A request that is not recorded stays so, whatever is recorded when it is sent again."""
     meter = Meter()
     frames = [TableFrame(kind, 8, 1, 0, 1) for kind in (FrameKind.PULL, FrameKind.PUSH)]
-    others = [frame._replace(number=2) for frame in frames]
+    others = [frame._replace(number=2, is_measured=True) for frame in frames]
     for frame in frames:
         meter.frames.sent(frame)
     meter.is_quiet, meter.log.recording = False, 7
