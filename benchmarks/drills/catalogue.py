@@ -242,8 +242,9 @@ TREES: Final = (
         fails="leaf s2 of workers 2 and 3 is killed",
         act=failures.switch_killed("s2"),
         outcome=StatedOutcome(members=(0, 1)),
-        time_s=10.0,
-        why="8 s for the switch to come back (`no_route_s`), and 2 s",
+        time_s=11.0,
+        why="1 s without progress before workers report, 8 s for the switch to come back"
+        " (`no_route_s`), and 2 s",
     ),
     Drill(
         name="leaf gone, hosts have another route",

@@ -22,6 +22,7 @@ from switchfold.bmv2_topos.processes.daemons import Target
 
 NUM_WORKERS: Final = 3
 NUM_SERVERS: Final = 2
+_RECEIPTS: Final = WINDOW + 1
 _LOG_MEBIBYTES: Final = 256
 _FULL_S: Final = 4.0
 _COUNTED: Final = StatedOutcome(
@@ -68,10 +69,21 @@ class HotRig:
     def perform(self, drill: Drill) -> Performance:
         """Kill what the drill names, once hot rows are in use; wait until every worker goes on."""
         self.hot.await_hot_rows()
+        calm_s = self._progress_s()
+        print(
+            f"  + {calm_s:.2f} s: what {_RECEIPTS} pushes of each worker have just taken",
+            flush=True,
+        )
         begin_s = drill.act(self)
-        # So many receipts cannot be those of pushes from before.
-        self.hot.await_progress(WINDOW + 1)
-        return Performance(measured_s=time.monotonic() - begin_s, longest_pause_s=0.0, reason="")
+        self._progress_s()
+        measured_s = time.monotonic() - begin_s
+        return Performance(measured_s=measured_s, longest_pause_s=0.0, reason="", calm_s=calm_s)
+
+    def _progress_s(self) -> float:
+        """Wait for receipts that cannot all be of pushes from before; return how long it took."""
+        begin_s = time.monotonic()
+        self.hot.await_progress(_RECEIPTS)
+        return time.monotonic() - begin_s
 
     def check(self) -> None:
         """Let the workers end; AssertionError unless servers have each push once."""

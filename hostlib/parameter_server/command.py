@@ -24,6 +24,7 @@ from ..credentials import Credentials, credentials_in
 from ..errors import ConfigurationError, HostlibError
 from .hot_server.options import HotRowOptions
 from .options import ServerOptions, StragglerDrop
+from .repeated_messages import set_up_log
 from .rules import RuleKind
 from .server import ParameterServer
 
@@ -162,6 +163,7 @@ def run(arguments: Sequence[str], *, program: str = PROGRAM) -> int:
     drop = None
     if options.drop_after is not None:
         drop = StragglerDrop(deadline_s=options.drop_after, quorum=options.quorum)
+    set_up_log()
     try:
         with _stop_signal() as await_stop:
             return _serve(options, drop, await_stop)

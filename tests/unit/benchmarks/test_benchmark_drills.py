@@ -11,7 +11,7 @@ import pytest
 from benchmarks.drills.catalogue import DRILLS
 from benchmarks.drills.drill import TIME_S, Drill, StatedOutcome
 from benchmarks.drills.footprint import ProcessFootprint
-from benchmarks.drills.perform import Performance
+from benchmarks.drills.perform import Performance, describe
 from benchmarks.drills.report import DrillRow, markdown
 from benchmarks.drills.soak_run import SoakRecord
 from benchmarks.drills.soak_verdict import (
@@ -62,6 +62,15 @@ def test_row_says_whether_the_drill_held(measured_s: float | None, verdict: str)
     assert f"{int(verdict == 'held')} of 1 drills held" in page
     assert (r"**" in page) == (verdict != "held")
     assert r"a \| b" in page or verdict == "held"
+
+
+@pytest.mark.parametrize(("measured_s", "verdict"), [(9.0, "held"), (9.1, "missed")])
+def test_what_the_same_takes_in_calm_is_allowed_and_shown(measured_s: float, verdict: str) -> None:
+    late = Performance(measured_s=measured_s, longest_pause_s=0.0, reason="", calm_s=9.0 - TIME_S)
+    slow = replace(row(None), performance=late)
+    assert slow.verdict == verdict
+    assert f"| {TIME_S:g} s + {9.0 - TIME_S:.2f} s | {measured_s:.2f} s |" in markdown([slow], {})
+    assert describe(slow.drill, late, "").lower().startswith(verdict)
 
 
 class Told:
