@@ -26,15 +26,18 @@ sys.path[:0] = [str(ROOT)]
 from benchmarks.support.machine import describe_machine, machine_line  # noqa: E402
 from benchmarks.support.results import parameters_of, write_json  # noqa: E402
 from switchfold.bmv2_topos.errors import TargetMissingError  # noqa: E402
+from switchfold.bmv2_topos.processes.certificates import (  # noqa: E402
+    make_certificates,
+    programming_folder,
+)
 from switchfold.bmv2_topos.processes.daemons import (  # noqa: E402
     SwitchSoftware,
     Target,
+    accepts,
     switch_command,
 )
-from switchfold.bmv2_topos.processes.free_ports import free_port  # noqa: E402
 from switchfold.bmv2_topos.processes.processes import launch_process  # noqa: E402
 from switchfold.bmv2_topos.topology.topology import single_switch  # noqa: E402
-from switchfold.controller.api.endpoint import connect  # noqa: E402
 from switchfold.controller.config import (  # noqa: E402
     ControllerConfig,
     HostConfig,
@@ -112,28 +115,22 @@ class RowSetter:
 @contextlib.contextmanager
 def running_switch(target: Target, folder: Path) -> Generator[str]:
     """Run a switch without ports; yield the address of its P4Runtime server."""
-    address = f"127.0.0.1:{free_port()}"
+    switch = single_switch(2).switches[0]
+    address = f"unix:{folder}/{switch.name}.sock"
+    make_certificates(folder, [switch.name], has_controller=False)
     command = switch_command(
         SwitchSoftware(target=target, variant="narrow"),
-        single_switch(2).switches[0],
+        switch,
         port_specs={},
         grpc_address=address,
         run_directory=folder,
     )
     starting = launch_process(target, command, run_directory=folder, environment=dict(os.environ))
-    process = starting.await_ready(DEADLINE_S, lambda: _answers(address))
+    process = starting.await_ready(DEADLINE_S, lambda: accepts(address))
     try:
         yield address
     finally:
         process.stop()
-
-
-def _answers(address: str) -> bool:
-    try:
-        connect(address, 1.0)
-    except OSError:
-        return False
-    return True
 
 
 @contextlib.asynccontextmanager
@@ -142,10 +139,14 @@ async def running_job(
 ) -> AsyncGenerator[tuple[ControllerServer, RowSetter, RowView]]:
     """Run a controller, a job of one worker, and a row server of it with so many rows."""
     config = ControllerConfig(
-        switches=(SwitchConfig(name="s1", address=address, hosts=HOSTS),),
+        switches=(
+            SwitchConfig(
+                name="s1", address=address, hosts=HOSTS, credentials=programming_folder(folder)
+            ),
+        ),
         insecure=True,
-        listen="127.0.0.1:0",
-        database=folder / f"{address.rpartition(':')[2]}.sqlite3",
+        listen=f"unix:{folder}/controller.sock",
+        database=folder / "controller.sqlite3",
         connect_timeout_s=DEADLINE_S,
         reconcile_interval_s=600.0,  # repairs are measured by themselves
     )
@@ -242,8 +243,9 @@ def main() -> None:
     print(machine_line(machine))
     results: dict[str, Any] = {"machine": machine, "parameters": parameters_of(options)}
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
         for target in options.targets:
+            folder = Path(name, target)
+            folder.mkdir()
             try:
                 with running_switch(target, folder) as address:
                     rows = asyncio.run(measure(address, folder, options.rows, options.repeats))

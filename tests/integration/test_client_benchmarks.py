@@ -63,3 +63,12 @@ def test_blocks_with_a_log_are_compared_with_blocks_without(tmp_path: Path) -> N
     found = run("block_throughput.py", tmp_path / "figures.json", "hot-keys", *small, *short)
     (row,) = found["rows"]
     assert (row["offload"], row["records"], len(row["ratios"])) == ("hot", 0, 2)
+
+
+def test_rows_are_installed_and_gone_again(tmp_path: Path) -> None:
+    small = ("--rows", "4", "--repeats", "1", "--targets", "softswitch")
+    found = run("install.py", tmp_path / "figures.json", *small)
+    changes = [row["change"] for row in found["softswitch"]]
+    assert changes == [
+        *("all new", "all epochs", "a tenth of the epochs", "nothing", "a repair", "all gone")
+    ]
