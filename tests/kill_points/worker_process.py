@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import sys
-import threading
 from typing import Final
 
 import numpy as np
@@ -25,23 +24,21 @@ _SIZE: Final = 200
 _PACE_S: Final = 0.01
 """Pause between tensors: the load of a trainer that computes."""
 LIMIT_S: Final = 60.0
+_LEAVE: Final = (signal.SIGTERM,)
 
 
 def run(arguments: list[str]) -> None:
     """Join the job of the environment, and sum."""
     assert not arguments
-    is_leaving = threading.Event()
-
-    def leave(*_: object) -> None:
-        is_leaving.set()
-
-    signal.signal(signal.SIGTERM, leave)
+    # No handler: one that sets an event waits for ever if it interrupts a wait for that event.
+    # Threads that start later block the signal as well.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _LEAVE)
     weight = int(os.environ["SWITCHFOLD_WORKER_ID"]) + 1
     options = SessionOptions(join_timeout_s=LIMIT_S, timeout_s=LIMIT_S, lease_s=LIMIT_S)
     try:
         with join_from_environment(options) as session:
             tensor = session.first_tensor
-            while not is_leaving.wait(_PACE_S):
+            while signal.sigtimedwait(_LEAVE, _PACE_S) is None:
                 future = session.allreduce(np.full(_SIZE, weight * (tensor + 1), np.int32))
                 result = future.result(LIMIT_S)
                 _write(
