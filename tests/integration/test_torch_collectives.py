@@ -10,7 +10,6 @@ from datetime import timedelta
 from typing import Any
 
 from switchfold.bmv2_topos.processes.free_ports import free_port
-from switchfold.hostlib.summation.quantization import error_bound
 from time_bound import wait_until
 from torch_ranks import RankEnd, TorchTestbed, load_torch, require_torch, run_ranks
 
@@ -18,7 +17,7 @@ require_torch()
 
 import torch_move_cases  # noqa: E402
 import torch_sum_cases  # noqa: E402
-from torch_scene import CASES, SPAN, differences, run_battery  # noqa: E402
+from torch_scene import CASES, battery_differences, run_battery  # noqa: E402
 
 CASE_MODULES = {torch_move_cases.__name__, torch_sum_cases.__name__}
 NUM_RANKS = 4
@@ -78,19 +77,7 @@ def compare(rank: int, ports: list[int]) -> dict[str, Any]:
             dist.destroy_process_group()
     # The group stays: the program's end, by Ctrl-C or not, is to leave its job.
     interrupt_leaving(dist.group.WORLD)
-    found: list[str] = []
-    for name, (_, sums) in CASES.items():
-        tolerance = 0.0
-        if sums:
-            # The switch's own error, and both backends' rounding to the narrowest dtype.
-            dtype = next((d for d in ("bfloat16", "float16", "float64") if d in name), "float32")
-            exponent = int(SPAN).bit_length() - 1
-            rounding = torch.finfo(getattr(torch, dtype)).eps * 2 * NUM_RANKS * SPAN
-            if "PRODUCT" in name:
-                rounding *= SPAN**NUM_RANKS
-            tolerance = error_bound(exponent, NUM_RANKS, "float32") + rounding
-        expected, got = seen["gloo"][name], seen["switchfold"][name]
-        found += differences(torch, expected, got, tolerance, name)
+    found = battery_differences(torch, NUM_RANKS, seen["gloo"], seen["switchfold"])
     texts = {name: value for name, value in seen["gloo"].items() if isinstance(value, str)}
     return {"differences": found, "failed on gloo": texts, "said": said}
 

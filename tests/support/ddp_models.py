@@ -32,6 +32,19 @@ def perceptron() -> nn.Module:
     )
 
 
+def convolutions() -> nn.Module:
+    channels = 6
+    return nn.Sequential(
+        nn.Unflatten(1, (1, 4, WIDTH // 4)),
+        nn.Conv2d(1, channels, 3, padding=1),
+        nn.BatchNorm2d(channels),
+        nn.ReLU(),
+        nn.Conv2d(channels, channels, 3, padding=1),
+        nn.Flatten(),
+        nn.Linear(channels * WIDTH, WIDTH),
+    )
+
+
 class ZeroSized(nn.Module):
     """A model with some parameters that have no elements."""
 
@@ -77,8 +90,10 @@ def batch(rank: int, step: int, dtype: torch.dtype = torch.float32) -> torch.Ten
     return torch.randn(8, WIDTH, generator=generator).to(dtype)
 
 
-def loss_of(model: nn.Module, rank: int, step: int, dtype: torch.dtype) -> torch.Tensor:
-    values = batch(rank, step, dtype)
+def loss_of(
+    model: nn.Module, rank: int, step: int, dtype: torch.dtype, device: str = "cpu"
+) -> torch.Tensor:
+    values = batch(rank, step, dtype).to(device)
     return (model(values) - values.flip(1)).float().square().mean()
 
 
@@ -86,7 +101,7 @@ def digest(model: nn.Module) -> str:
     """Return a hash of all parameters' bytes."""
     sha = hashlib.sha256()
     for parameter in model.parameters():
-        sha.update(parameter.detach().contiguous().view(torch.uint8).numpy().tobytes())
+        sha.update(parameter.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
     return sha.hexdigest()
 
 
@@ -99,12 +114,13 @@ def check_replicas(model: nn.Module, group: Any) -> str:
     return mine
 
 
-def compare(
+def compare(  # noqa: PLR0913 - a case names the few that differ
     make: Make,
     oracle_group: Any,
     *,
     hook: tuple[Any, Any] | None = None,
     dtype: torch.dtype = torch.float32,
+    device: str = "cpu",
     num_steps: int = 3,
     max_norm: float = 0.0,
     **options: Any,
@@ -117,7 +133,7 @@ def compare(
     """
     rank, num_ranks = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(7)
-    model = make().to(dtype)
+    model = make().to(device, dtype)
     local = copy.deepcopy(model)
     options = {"bucket_cap_mb": SMALL_BUCKET_MB, **options}
     theirs = DistributedDataParallel(copy.deepcopy(model), process_group=oracle_group, **options)
@@ -130,8 +146,13 @@ def compare(
         local.load_state_dict(ours.module.state_dict())
         for each in (ours, theirs, local):
             each.zero_grad()
-            loss_of(each, rank, step, dtype).backward()
-        worst = max(worst, _worst_error(ours.module, local, num_ranks, oracle_group))
+            loss_of(each, rank, step, dtype, device).backward()
+        if hook is None:  # DDP divides before it sums, and subnormal numbers then lose bits
+            for parameter in local.parameters():
+                if parameter.grad is not None:
+                    parameter.grad.mul_(torch.scalar_tensor(1 / num_ranks, dtype=torch.float64))
+        share = 1 if hook is None else num_ranks
+        worst = max(worst, _worst_error(ours.module, local, share, oracle_group))
         for each, optimizer in zip((ours, theirs), optimizers, strict=True):
             if max_norm:
                 nn.utils.clip_grad_norm_(each.parameters(), max_norm)
@@ -157,19 +178,20 @@ def _optimizer(model: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(groups, lr=0.1)
 
 
-def _worst_error(ours: nn.Module, local: nn.Module, num_ranks: int, group: Any) -> float:
-    """Return the largest error of a gradient, in parts of its bound."""
-    mine = flat_gradients(local).double()
+def _worst_error(ours: nn.Module, local: nn.Module, share: int, group: Any) -> float:
+    """Return the largest error of a sum over ranks, divided by `share`, in parts of its bound."""
+    num_ranks = dist.get_world_size()
+    mine = flat_gradients(local).cpu().double()
     everyone = [torch.empty_like(mine) for _ in range(num_ranks)]
     dist.all_gather(everyone, mine, group=group)
     stacked = torch.stack(everyone).numpy()
-    result = flat_gradients(ours)
+    result = flat_gradients(ours).cpu()
     info = torch.finfo(result.dtype)
     # A chunk's exponent is at most that of the whole gradient.
     exponent = int(chunk_exponents(np.abs(stacked).max(0)[None].astype(np.float32))[0])
-    exact = stacked.mean(0)
+    exact = stacked.sum(0) / share
     dtype = np.float64 if result.dtype == torch.float64 else np.float32
-    bound = error_bound(exponent, num_ranks, dtype) / num_ranks
+    bound = error_bound(exponent, num_ranks, dtype) / share
     rounding = np.abs(exact) * info.eps / 2 + info.smallest_normal * info.eps / 2
     rounding += np.abs(exact) * np.finfo(dtype).eps / 2
     return float((np.abs(result.double().numpy() - exact) / (bound + rounding)).max())
@@ -183,7 +205,7 @@ def flat_gradients(model: nn.Module) -> torch.Tensor:
 def _flat_gradient(parameter: nn.Parameter) -> torch.Tensor:
     gradient = parameter.grad
     if gradient is None:
-        return torch.zeros(parameter.numel(), dtype=parameter.dtype)
+        return torch.zeros_like(parameter).reshape(-1)
     if gradient.is_sparse:
         gradient = gradient.to_dense()
     return gradient.reshape(-1)

@@ -94,13 +94,17 @@ def _strided(torch: Any, dist: Any) -> Any:
     return [base.tolist(), matrix.tolist(), sent[::2].unique().tolist(), sent[1].item()]
 
 
+OF_PYTORCH = ("cuda", "pt_autograd_")
+"""How the names of threads begin that PyTorch keeps on machines with a GPU."""
+
+
 def _native_threads() -> list[str]:
     tasks = [task for task in Path("/proc/self/task").iterdir() if task.name != str(os.getpid())]
     names: list[str] = []
     for task in tasks:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
             names.append((task / "comm").read_text().strip())
-    return sorted(names)
+    return sorted(name for name in names if not name.startswith(OF_PYTORCH))
 
 
 def _those_that_stay(names: Callable[[], list[str]]) -> list[str]:

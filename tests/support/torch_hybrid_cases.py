@@ -53,12 +53,14 @@ def flat(module: nn.Module) -> Tensor:
     return torch.cat([parameter.detach().reshape(-1) for parameter in module.parameters()])
 
 
-def whole_run(rank: int) -> dict[str, Any]:
+def whole_run(rank: int, device: str = "cpu") -> dict[str, Any]:
+    # On a GPU convolutions would round to ten bits.
+    torch.backends.cudnn.allow_tf32 = False
     dist.init_process_group("switchfold")
     num_ranks = dist.get_world_size()
     torch.manual_seed(1)
-    reference = make_model()
-    joint = make_batches(num_ranks)
+    reference = make_model().to(device)
+    joint = [x.to(device) for x in make_batches(num_ranks)]
     train(reference, joint, reference.parameters())
     own = [x[BATCH * rank : BATCH * (rank + 1)] for x in joint]
     said: dict[str, Any] = {}
@@ -67,7 +69,7 @@ def whole_run(rank: int) -> dict[str, Any]:
         "auto": "auto",
     }.items():
         torch.manual_seed(1 + rank)
-        module = make_model()
+        module = make_model().to(device)
         with HybridParallel(module, scheme=scheme, timeout_s=60.0) as model:
             train(model, own, model.parameters())
             said[name] = {
@@ -77,7 +79,8 @@ def whole_run(rank: int) -> dict[str, Any]:
                 "values": flat(module).tolist(),
             }
     # A rank dies in the middle; the group itself is not used any more.
-    model = HybridParallel(make_model(), scheme={"2": "sfb", "4": "ps"}, timeout_s=15.0)
+    module = make_model().to(device)
+    model = HybridParallel(module, scheme={"2": "sfb", "4": "ps"}, timeout_s=15.0)
     loss = model(own[0]).square().mean()
     if rank == num_ranks - 1:
         os._exit(7)

@@ -8,9 +8,12 @@ with sums of floats is marked, since the switch's sums may differ within their b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from typing import Any
+
+from switchfold.hostlib.summation.quantization import error_bound
 
 Seen = Any
 Case = Callable[["Scene"], Seen]
@@ -28,14 +31,18 @@ class Scene:
     size: int
     backend: str
     seed: int = 0
+    device: str = "cpu"
     groups: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def random(self, *shape: int, dtype: str = "float32", rank: int | None = None) -> Any:
-        """Return the same values for the same case and rank, whatever the backend."""
+        """Return the same values for the same case and rank, whatever the backend and device."""
+        with self.torch.device("cpu"):
+            values = self._random(shape, dtype, self.rank if rank is None else rank)
+        return values.to(self.device)
+
+    def _random(self, shape: tuple[int, ...], dtype: str, rank: int) -> Any:
         torch = self.torch
-        source = torch.Generator().manual_seed(
-            self.seed * 64 + (self.rank if rank is None else rank)
-        )
+        source = torch.Generator().manual_seed(self.seed * 64 + rank)
         kind = getattr(torch, dtype)
         if kind.is_complex:
             parts = [torch.rand(shape, generator=source) for _ in range(2)]
@@ -68,16 +75,56 @@ def case(*, sums: bool = False, name: str = "") -> Callable[[Case], Case]:
     return add
 
 
-def run_battery(torch: Any, dist: Any, rank: int, size: int, backend: str) -> dict[str, Seen]:
-    """Run all cases on the default group; exceptions become results, by type and text."""
+def run_battery(  # noqa: PLR0913 - the parts of a Scene
+    torch: Any,
+    dist: Any,
+    rank: int,
+    size: int,
+    backend: str,
+    *,
+    device: str = "cpu",
+    left_out: Container[str] = (),
+) -> dict[str, Seen]:
+    """Run cases on the default group, with tensors of a device, which is the default one, too.
+
+    Exceptions become results, by type and text.
+    """
     seen: dict[str, Seen] = {}
     for number, (name, (function, _)) in enumerate(CASES.items()):
-        scene = Scene(torch, dist, rank, size, backend, seed=number + 1)
+        if name in left_out:
+            continue
+        scene = Scene(torch, dist, rank, size, backend, seed=number + 1, device=device)
         try:
-            seen[name] = function(scene)
+            with contextlib.nullcontext() if device == "cpu" else torch.device(device):
+                seen[name] = _in_host_memory(torch, function(scene))
         except Exception as error:
             seen[name] = f"{type(error).__name__}: {error}"
     return seen
+
+
+def _in_host_memory(torch: Any, seen: Seen) -> Seen:
+    if type(seen) in (list, tuple):
+        return type(seen)(_in_host_memory(torch, item) for item in seen)
+    return seen.cpu() if isinstance(seen, torch.Tensor) else seen
+
+
+def battery_differences(
+    torch: Any, size: int, expected: dict[str, Seen], found: dict[str, Seen]
+) -> list[str]:
+    """Return where a backend's results differ from Gloo's by more than they may."""
+    texts: list[str] = []
+    for name, seen in expected.items():
+        tolerance = 0.0
+        if CASES[name][1]:
+            # The switch's own error, and both backends' rounding to the narrowest dtype.
+            dtype = next((d for d in ("bfloat16", "float16", "float64") if d in name), "float32")
+            exponent = int(SPAN).bit_length() - 1
+            rounding = torch.finfo(getattr(torch, dtype)).eps * 2 * size * SPAN
+            if "PRODUCT" in name:
+                rounding *= SPAN**size
+            tolerance = error_bound(exponent, size, "float32") + rounding
+        texts += differences(torch, seen, found[name], tolerance, name)
+    return texts
 
 
 def differences(torch: Any, expected: Seen, found: Seen, tolerance: float, path: str) -> list[str]:

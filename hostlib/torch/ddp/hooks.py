@@ -42,7 +42,7 @@ from ..errors import CollectiveInputError, GroupDestroyedError
 from ..process_group.environment import GroupPlace, draw_run, job_name
 from ..process_group.switch_queue import QueuedTransfer, SwitchQueue
 from ..process_group.work import SwitchfoldWork
-from ..staging.device_staging import CudaSideStream, DeviceStaging
+from ..staging.device_staging import DeviceStaging, SideStreams
 from ..staging.staging import ARRAY_DTYPES, Staging, SumStaging
 from ..timeline import group_recording
 
@@ -158,7 +158,7 @@ class SwitchfoldState:
             timeline = self._recording.timeline
             self._recording.enter_group()
         self._queue = SwitchQueue(self.session, "ddp", timeline, is_partial_allowed=True)
-        self._stream: CudaSideStream | None = None
+        self._streams = SideStreams()
         self._is_closed = False
         # A rank that exits without leaving makes ranks fail that still wait for results.
         self._process_id = os.getpid()
@@ -243,9 +243,7 @@ class SwitchfoldState:
     def _staging(self, values: torch.Tensor) -> Staging:
         if values.device.type == "cpu":
             return SumStaging([values])
-        if self._stream is None:
-            self._stream = CudaSideStream(values.device)
-        return DeviceStaging([values], self._stream)
+        return DeviceStaging([values], self._streams.of(values.device))
 
     def _job_name(self) -> str:
         group = self.process_group

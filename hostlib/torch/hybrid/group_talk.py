@@ -39,9 +39,9 @@ class GroupTalk:
 
     def broadcast_bytes(self, data: bytes) -> bytes:
         """Return rank 0's bytes."""
-        size = torch.tensor([len(data)])
+        size = torch.tensor([len(data)], device="cpu")
         self.broadcast(size)
-        padded = torch.zeros(int(size), dtype=torch.uint8)
+        padded = torch.zeros(int(size), dtype=torch.uint8, device="cpu")
         if self.rank == 0:
             padded.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
         self.broadcast(padded)
@@ -49,16 +49,16 @@ class GroupTalk:
 
     def gather_bytes(self, data: bytes) -> list[bytes]:
         """Return the bytes of all ranks, by rank."""
-        sizes = [int(size) for size in self._gather(torch.tensor([len(data)]))]
-        padded = torch.zeros(max(1, *sizes), dtype=torch.uint8)
-        padded[: len(data)] = torch.tensor(list(data), dtype=torch.uint8)
+        sizes = [int(n) for n in self._gather(torch.tensor([len(data)], device="cpu"))]
+        padded = torch.zeros(max(1, *sizes), dtype=torch.uint8, device="cpu")
+        padded[: len(data)] = torch.tensor(list(data), dtype=torch.uint8, device="cpu")
         parts = self._gather(padded)
         return [part[:size].numpy().tobytes() for part, size in zip(parts, sizes, strict=True)]
 
     def meet(self, timeout_s: float) -> bool:
         """Wait until all ranks call this; return False if they do not within `timeout_s`."""
         try:
-            self._gather(torch.zeros(1), timedelta(seconds=timeout_s))
+            self._gather(torch.zeros(1, device="cpu"), timedelta(seconds=timeout_s))
         except RuntimeError as error:  # each backend has errors of its own
             _logger.info("rank %d: not all ranks came: %s", self.rank, error)
             return False

@@ -30,7 +30,9 @@ class CallCheck:
         """
         octets = bytearray(called.encode()[:CALL_BYTES].ljust(CALL_BYTES, b"\0"))
         mine = torch.frombuffer(octets, dtype=torch.uint8)
-        said = [torch.zeros(CALL_BYTES, dtype=torch.uint8) for _ in range(self._num_ranks)]
+        said = [
+            torch.zeros(CALL_BYTES, dtype=torch.uint8, device="cpu") for _ in range(self._num_ranks)
+        ]
         try:
             self._gloo.allgather([said], [mine]).wait()
         except RuntimeError as error:

@@ -16,7 +16,7 @@ from ..torch_seam import Gloo, run_as_is
 from .call_log import CallLog, CallText
 from .delegated_work import DelegatedWork
 from .failure_report import FailureReport
-from .placement import check_device
+from .placement import check_device, check_host_memory
 from .rendezvous import RankPlace
 
 logger = logging.getLogger("switchfold.hostlib.torch")
@@ -74,6 +74,12 @@ class GlooCollectives(dist.ProcessGroup):
     def _place(self, collective: str) -> str:
         return f"rank {self.rank()}, {collective} of group {self.label!r}"
 
+    def _check_host_memory(
+        self, kind: str, arguments: Sequence[Any], named: Mapping[str, Any]
+    ) -> None:
+        tensors = list(_tensors_in((*arguments, *named.values())))
+        check_host_memory(self._place(kind), tensors)
+
     def _settle(self, tensors: Sequence[torch.Tensor]) -> None:
         """Wait until only Gloo uses the memory of these tensors."""
 
@@ -105,6 +111,7 @@ class GlooCollectives(dist.ProcessGroup):
 
     def allgather_coalesced(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
+        self._check_host_memory("all_gather_coalesced", arguments, named)
         return self._delegate(
             "all_gather_coalesced", MOVES, "allgather_coalesced", arguments, named
         )
@@ -121,13 +128,30 @@ class GlooCollectives(dist.ProcessGroup):
 
     def all_gather_single_coalesced(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        return self._delegate(
-            "all_gather_into_tensor_coalesced",
-            MOVES,
-            "all_gather_single_coalesced",
-            arguments,
-            named,
-        )
+        return self._gather_singles("all_gather_single_coalesced", arguments, named)
+
+    def allgather_into_tensor_coalesced(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo: an older name of PyTorch's."""
+        return self._gather_singles("allgather_into_tensor_coalesced", arguments, named)
+
+    def _gather_singles(
+        self, method: str, arguments: Sequence[Any], named: Mapping[str, Any]
+    ) -> DelegatedWork:
+        """Gather several tensors: those of a device one by one, since Gloo would crash.
+
+        Its coalesced form takes their memory for the host's (PyTorch's issue 152645).
+        """
+        outputs, inputs, *options = arguments
+        if not inputs or inputs[0].device.type == "cpu":
+            kind = "all_gather_into_tensor_coalesced"
+            return self._delegate(kind, MOVES, method, arguments, named)
+        *others, last = [
+            self._allgather_base(*pair, *options, **named)
+            for pair in zip(outputs, inputs, strict=True)
+        ]
+        for work in others:
+            work.wait()
+        return last
 
     def gather(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
@@ -163,6 +187,16 @@ class GlooCollectives(dist.ProcessGroup):
             named,
         )
 
+    def reduce_scatter_tensor_coalesced(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo: an older name of PyTorch's."""
+        return self._delegate(
+            "reduce_scatter_tensor_coalesced",
+            PARTS,
+            "reduce_scatter_tensor_coalesced",
+            arguments,
+            named,
+        )
+
     def alltoall(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
         return self._delegate("all_to_all", MOVES, "alltoall", arguments, named)
@@ -171,21 +205,28 @@ class GlooCollectives(dist.ProcessGroup):
         """Run by Gloo."""
         return self._delegate("all_to_all_single", MOVES, "all_to_all_single", arguments, named)
 
+    def alltoall_base(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo: an older name of PyTorch's."""
+        return self._delegate("all_to_all_single", MOVES, "alltoall_base", arguments, named)
+
     def send(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
         self._say("send", PAIRS)
+        self._check_host_memory("send", arguments, named)
         with events_named("send"):
             return self._gloo.send(*arguments, **named)
 
     def recv(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
         self._say("recv", PAIRS)
+        self._check_host_memory("recv", arguments, named)
         with events_named("recv"):
             return self._gloo.recv(*arguments, **named)
 
     def recv_anysource(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
         self._say("recv", PAIRS)
+        self._check_host_memory("recv", arguments, named)
         with events_named("recvAnySource"):
             return self._gloo.recv_anysource(*arguments, **named)
 

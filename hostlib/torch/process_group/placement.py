@@ -77,6 +77,16 @@ def check_device(place: str, tensors: Sequence[torch.Tensor]) -> None:
             )
 
 
+def check_host_memory(place: str, tensors: Sequence[torch.Tensor]) -> None:
+    """Raise CollectiveInputError for tensors on a device: Gloo would read them as host memory."""
+    for tensor in tensors:
+        if tensor.device.type != "cpu":
+            raise CollectiveInputError(
+                f"{place}: tensors on device {str(tensor.device)!r} cannot be sent: Gloo runs this,"
+                " and only for tensors in host memory; move them to the CPU"
+            )
+
+
 def dtype_name(dtype: torch.dtype) -> str:
     """Return the name without "torch."."""
     return str(dtype).removeprefix("torch.")

@@ -20,7 +20,7 @@ from ...session import Session
 from ..bounded_loss import BoundedSum, GroupLosses
 from ..precision import GroupPrecision, calling_frame, is_ddp_bucket
 from ..profiling import begin_event
-from ..staging.device_staging import CudaSideStream, DeviceStaging
+from ..staging.device_staging import DeviceStaging, SideStreams
 from ..staging.staging import BitStaging, Staging, SumStaging
 from ..timeline import Recording
 from ..torch_seam import (
@@ -108,7 +108,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
             if tolerance is not None:
                 self._losses = GroupLosses(tolerance, settings.fill, session.view.worker_id)
             self._queue = SwitchQueue(session, name, timeline, report=self._report)
-        self._streams: dict[torch.device, CudaSideStream] = {}
+        self._streams = SideStreams()
         if session is not None:
             open_groups.add(self)
 
@@ -238,7 +238,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
             staging = SumStaging(tensors, is_kept=is_kept)
         else:
             self._settle(tensors)  # before DeviceStaging starts the copies to the host
-            stream = self._stream(tensors[0].device)
+            stream = self._streams.of(tensors[0].device)
             staging = DeviceStaging(tensors, stream, is_kept=is_kept)
         operation: ReduceOperation = "mean" if is_one_of(opts.reduceOp, ReduceOp.AVG) else "sum"
         text = _text(f"{operation} of ", tensors)
@@ -291,11 +291,6 @@ class SwitchfoldProcessGroup(GlooCollectives):
         else:
             work.finish()
         return work
-
-    def _stream(self, device: torch.device) -> CudaSideStream:
-        if device not in self._streams:
-            self._streams[device] = CudaSideStream(device)
-        return self._streams[device]
 
     def shutdown(self) -> None:
         """Leave the job; pending collectives end with GroupDestroyedError."""

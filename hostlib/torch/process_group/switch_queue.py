@@ -125,11 +125,15 @@ class SwitchQueue:
             self._to_submit.put((transfer, before))
 
     def settle(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Wait until no pending transfer uses the tensors' memory."""
+        """Wait until no pending transfer uses the tensors' memory.
+
+        The caller's next work on a device sees what the transfers have written there.
+        """
         with self._lock:
             before = self._memory.users(tensors)
         for work in before:
             work.wait_for_end()
+            work.make_visible()
 
     def close(self) -> None:
         """End all threads; the session should be closed, which ends pending transfers.

@@ -76,12 +76,16 @@ class SwitchfoldWork(dist.Work):
             )
         if self._error is not None:
             raise self._error
-        self._staging.make_visible()
+        self.make_visible()
         return True
 
     def wait_for_end(self) -> None:
         """Wait until it has ended, with or without an error."""
         self._is_done.wait()
+
+    def make_visible(self) -> None:
+        """Let the caller's next work on a device see what the ended work has written there."""
+        self._staging.make_visible()
 
     def synchronize(self) -> None:
         """Wait as `wait` does."""

@@ -9,13 +9,14 @@ process group waits for the copy only.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, cast, final
 
 import torch
 
 from ...options import Rounding
 from .staging import ARRAY_DTYPES, ROUNDINGS, HostArray, from_numpy, mode_of
+from .streams import host_tensor
 
 
 class Event(Protocol):
@@ -84,7 +85,22 @@ class CudaSideStream:
 
     def host_buffer(self, num_values: int, dtype: torch.dtype) -> torch.Tensor:
         """Return pinned memory; PyTorch caches it."""
-        return torch.empty(num_values, dtype=dtype, pin_memory=True)
+        return host_tensor(num_values, dtype, self._device)
+
+
+@final
+class SideStreams:
+    """A side stream for each device whose tensors are summed, made when it is first asked for."""
+
+    def __init__(self, make: Callable[[torch.device], SideStream] = CudaSideStream) -> None:
+        self._make = make
+        self._streams: dict[torch.device, SideStream] = {}
+
+    def of(self, device: torch.device) -> SideStream:
+        """Return the side stream of a device."""
+        if device not in self._streams:
+            self._streams[device] = self._make(device)
+        return self._streams[device]
 
 
 class DeviceStaging:
@@ -99,7 +115,8 @@ class DeviceStaging:
     def __init__(
         self, tensors: Sequence[torch.Tensor], stream: SideStream, *, is_kept: bool = True
     ) -> None:
-        self._tensors = [tensor.detach() for tensor in tensors]
+        # Autograd does not notice writes through `data`, as it does not notice those of CPU sums.
+        self._tensors = [tensor.data for tensor in tensors]
         self._stream = stream
         self._is_kept = is_kept
         self._dtype = tensors[0].dtype

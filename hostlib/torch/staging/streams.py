@@ -75,7 +75,9 @@ def mark_now(device: torch.device) -> Any:
 
 def host_tensor(num_values: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return a flat host tensor for copies from and to a device, pinned for a GPU."""
-    return torch.empty(num_values, dtype=dtype, pin_memory=device.type == "cuda")
+    is_pinned = device.type == "cuda"
+    # The device is named, because a program may have set another default.
+    return torch.empty(num_values, dtype=dtype, device="cpu", pin_memory=is_pinned)
 
 
 def to_host(tensor: Tensor, dtype: torch.dtype) -> Tensor:

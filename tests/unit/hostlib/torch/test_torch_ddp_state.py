@@ -21,6 +21,8 @@ from switchfold.hostlib.future import AllreduceFuture  # noqa: E402
 from switchfold.hostlib.straggler import WAIT_FOR_ALL  # noqa: E402
 from switchfold.hostlib.torch.ddp import hooks as ddp_hooks  # noqa: E402
 from switchfold.hostlib.torch.process_group import switch_queue  # noqa: E402
+from switchfold.hostlib.torch.staging.device_staging import SideStreams  # noqa: E402
+from switchfold.hostlib.torch.staging.staging import SumStaging  # noqa: E402
 
 
 class LentSession:
@@ -55,3 +57,21 @@ def test_closing_does_not_wait_for_what_never_ends(monkeypatch: pytest.MonkeyPat
     assert not average.done()
     session.future.set_result(torch.zeros(2).numpy(), 3, (0, 1, 2))
     assert average.wait().tolist() == [0.0, 0.0]
+
+
+def test_buckets_of_each_device_have_a_stream_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[tuple[str, str]] = []
+
+    def stage(tensors: Any, stream: Any) -> SumStaging:
+        used.append((str(tensors[0].device), stream))
+        return SumStaging([torch.ones(1)])
+
+    monkeypatch.setattr(ddp_hooks, "SideStreams", lambda: SideStreams(cast("Any", str)))
+    monkeypatch.setattr(ddp_hooks, "DeviceStaging", stage)
+    state, _ = make_state(monkeypatch, num_ranks=3)
+    for device in ("cuda:0", "cuda:1"):
+        values: Any = SimpleNamespace(device=torch.device(device))
+        state._staging(values)  # pyright: ignore[reportPrivateUsage]
+    assert used == [("cuda:0", "cuda:0"), ("cuda:1", "cuda:1")]
+    monkeypatch.setattr(switch_queue, "JOIN_S", 0.05)
+    state.close()

@@ -83,6 +83,17 @@ def test_replicas_equal_each_other_and_one_process(
         assert weights == {"0.weight": "ps", "2.weight": "sfb", "4.weight": "ina"}
 
 
+def test_a_default_device_of_the_program_changes_nothing(ranks: HybridRanks) -> None:
+    def rank_main(rank: int) -> Tensor:
+        module, own = seeded(three_layers, 1), batches(2, 4, 12, seed=rank)
+        with torch.device("meta"), ranks.wrap(rank, module, scheme=MIX) as model:
+            train(model, own, model.parameters())
+        return parameters_of(module)
+
+    first, *others = ranks.run(rank_main)
+    assert all(torch.equal(first, other) for other in others)
+
+
 def test_accumulated_gradients_leave_with_the_last_pass(ranks: HybridRanks) -> None:
     joint = batches(6, NUM_RANKS * 6, 12)
     reference = seeded(three_layers, 1)

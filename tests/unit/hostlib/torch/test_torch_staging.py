@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -16,48 +14,14 @@ from torch_ranks import load_torch, require_torch
 require_torch()
 torch, _ = load_torch()
 
-from switchfold.hostlib.torch.staging.device_staging import CudaSideStream, DeviceStaging  # noqa: E402
+from fake_side_stream import FakeStream  # noqa: E402
+from switchfold.hostlib.torch.staging.device_staging import (  # noqa: E402
+    CudaSideStream,
+    DeviceStaging,
+    SideStreams,
+)
 from switchfold.hostlib.torch.staging.staging import BitStaging, SumStaging  # noqa: E402
-
-
-class FakeEvent:
-    def __init__(self, log: list[str], name: str) -> None:
-        self.log, self.name = log, name
-
-    def synchronize(self) -> None:
-        self.log.append(f"synchronize {self.name}")
-
-
-class FakeStream:
-    """A side stream over CPU memory that writes down what it is asked for."""
-
-    def __init__(self) -> None:
-        self.log: list[str] = []
-        self.num_events = 0
-
-    def after_caller(self) -> None:
-        self.log.append("after caller")
-
-    @contextlib.contextmanager
-    def entered(self) -> Generator[None]:
-        self.log.append("enter")
-        yield
-        self.log.append("exit")
-
-    def record(self) -> FakeEvent:
-        self.num_events += 1
-        self.log.append(f"record {self.num_events}")
-        return FakeEvent(self.log, str(self.num_events))
-
-    def hold(self, tensor: Any) -> None:
-        self.log.append(f"hold {tuple(tensor.shape)}")
-
-    def caller_waits(self, event: Any) -> None:
-        self.log.append(f"caller waits for {event.name}")
-
-    def host_buffer(self, num_values: int, dtype: Any) -> Any:
-        self.log.append(f"buffer of {num_values}")
-        return torch.empty(num_values, dtype=dtype)
+from switchfold.hostlib.torch.staging.streams import host_tensor  # noqa: E402
 
 
 def test_contiguous_tensor_is_lent_and_written_in_place() -> None:
@@ -129,13 +93,34 @@ def test_device_copies_wait_for_the_caller_and_the_caller_for_them(dtype: str) -
     assert (array.dtype, array.tolist()) == (np.float32, [1, 1, 1, 1, 1, 1, 0, 1])
     staging.make_visible()
     assert stream.log[-1] == "synchronize 1"
+    versions = [tensor._version for tensor in tensors]
     staging.scatter(array * 3)
     assert stream.log[-3:] == ["enter", "record 2", "exit"]
+    assert [tensor._version for tensor in tensors] == versions  # as with CPU tensors
     assert [tensor.tolist() for tensor in tensors] == [[[3, 3, 3], [3, 3, 3]], [0, 3]]
     with staging.after_scatter():
         assert stream.log[-1] == "enter"
     staging.make_visible()
     assert stream.log[-1] == "caller waits for 2"
+
+
+def test_each_device_has_a_side_stream_of_its_own() -> None:
+    made: list[str] = []
+
+    def make(device: Any) -> FakeStream:
+        made.append(str(device))
+        return FakeStream()
+
+    streams = SideStreams(make)
+    first, second, again = (streams.of(torch.device(d)) for d in ("cuda:0", "cuda:1", "cuda:0"))
+    assert first is again
+    assert first is not second
+    assert made == ["cuda:0", "cuda:1"]
+
+
+def test_host_memory_of_copies_ignores_the_default_device() -> None:
+    with torch.device("meta"):
+        assert host_tensor(3, torch.float32, torch.device("cpu")).device.type == "cpu"
 
 
 def test_tensors_of_inference_mode_are_written_by_a_thread_outside_of_it() -> None:

@@ -18,12 +18,14 @@ from torch_ranks import load_torch, require_torch
 require_torch()
 torch, _ = load_torch()
 
+from fake_side_stream import FakeStream  # noqa: E402
 from switchfold.hostlib.errors import SessionClosedError  # noqa: E402
 from switchfold.hostlib.future import AllreduceFuture  # noqa: E402
 from switchfold.hostlib.straggler import WAIT_FOR_ALL  # noqa: E402
 from switchfold.hostlib.torch.errors import GroupDestroyedError  # noqa: E402
 from switchfold.hostlib.torch.process_group.switch_queue import QueuedTransfer, SwitchQueue  # noqa: E402
 from switchfold.hostlib.torch.process_group.work import SwitchfoldWork  # noqa: E402
+from switchfold.hostlib.torch.staging.device_staging import DeviceStaging  # noqa: E402
 from switchfold.hostlib.torch.staging.staging import SumStaging  # noqa: E402
 
 WAIT_S = 60.0
@@ -114,6 +116,23 @@ def test_memory_under_way_is_read_again_once_it_is_written(session: FakeSession)
     switch_queue.settle([base])
     assert all(work.is_success() for work in works)
     assert base.tolist() == [4.0, 2.0, 2.0, 2.0, 2.0, 4.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0]
+    switch_queue.close()
+
+
+def test_the_caller_of_settle_waits_for_the_copies_to_the_device(session: FakeSession) -> None:
+    switch_queue = SwitchQueue(cast("Any", session), "test")
+    tensor, stream = torch.ones(3), FakeStream()
+    staging = DeviceStaging([tensor], stream)
+    work = SwitchfoldWork("rank 0, all_reduce", [tensor], staging)
+    switch_queue.put(QueuedTransfer(work, staging, "sum", WAIT_S))
+    wait_until(lambda: session.futures, "the transfer's start")
+    settling = threading.Thread(target=switch_queue.settle, args=([tensor],))
+    settling.start()
+    session.finish(0)
+    settling.join(WAIT_S)
+    # A collective by Gloo may follow, which knows the caller's stream alone.
+    assert stream.log[-4:] == ["enter", "record 2", "exit", "caller waits for 2"]
+    assert tensor.tolist() == [2.0] * 3
     switch_queue.close()
 
 
