@@ -22,6 +22,7 @@ SWITCHFOLD_INSECURE        1: do without TLS where there are no credentials; all
                            not only workers (hostlib.credentials.choice)
 SWITCHFOLD_JOB_TOKEN       secret of the job, the same on all its workers; a new job needs a new one
 SWITCHFOLD_WEIGHT          the job's share of slots against other jobs; unset: 1
+SWITCHFOLD_MAX_PRIORITY    highest priority that the job asks for, 0 to 7; unset: 0
 SWITCHFOLD_PATH            auto (default), switch or host
 SWITCHFOLD_SLOTS           exactly so many slots; unset: the job's share
 SWITCHFOLD_MIN_WORKERS     the job ends when fewer are left; unset: 1
@@ -324,6 +325,7 @@ def complete_from_environment(
         "ingress_port": int(ingress) if ingress.isdecimal() else ingress,
         "slots_wanted": environment.number("SWITCHFOLD_SLOTS", "0"),
         "weight": environment.positive("SWITCHFOLD_WEIGHT", 1.0),
+        "max_priority": environment.number("SWITCHFOLD_MAX_PRIORITY", "0"),
         "path": environment.path("SWITCHFOLD_PATH"),
         "min_workers": environment.number("SWITCHFOLD_MIN_WORKERS", "1"),
         "is_joining": environment.number("SWITCHFOLD_JOINING", "0") != 0,
