@@ -59,7 +59,7 @@ from .loss_fill import FillPolicy
 from .loss_tolerance import LossTolerance
 from .options import PathOption, SessionOptions, with_moved
 from .session import Session
-from .slots.wire import UDP_PORT
+from .slots.wire import MAX_PRIORITY, UDP_PORT
 from .tolerance_file import load_tolerance
 from .transports.base import Transport
 from .transports.raw import RawTransport
@@ -226,6 +226,14 @@ class _Variables:
             raise ConfigurationError(f"environment variable {name} is {value!r}; write a number")
         return int(value)
 
+    def priority(self, name: str) -> int:
+        priority = self.number(name, "0")
+        if priority > MAX_PRIORITY:
+            raise ConfigurationError(
+                f"environment variable {name} is {priority}; write 0 to {MAX_PRIORITY}"
+            )
+        return priority
+
     def positive(self, name: str, default: float) -> float:
         value = self.text(name, str(default))
         with contextlib.suppress(ValueError):
@@ -325,7 +333,7 @@ def complete_from_environment(
         "ingress_port": int(ingress) if ingress.isdecimal() else ingress,
         "slots_wanted": environment.number("SWITCHFOLD_SLOTS", "0"),
         "weight": environment.positive("SWITCHFOLD_WEIGHT", 1.0),
-        "max_priority": environment.number("SWITCHFOLD_MAX_PRIORITY", "0"),
+        "max_priority": environment.priority("SWITCHFOLD_MAX_PRIORITY"),
         "path": environment.path("SWITCHFOLD_PATH"),
         "min_workers": environment.number("SWITCHFOLD_MIN_WORKERS", "1"),
         "is_joining": environment.number("SWITCHFOLD_JOINING", "0") != 0,

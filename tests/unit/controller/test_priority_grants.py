@@ -16,6 +16,7 @@ from finsy import P4TableAction, P4TableEntry
 from controller_fixtures import fake_switch, join_all, make_config, run, serving
 from fake_p4runtime import FakeP4Runtime
 from planned_trees import leaf_spine, worker_at
+from switchfold.controller.api.operator_messages import job_message
 from switchfold.controller.config import ControllerConfig, SwitchConfig, load_config
 from switchfold.controller.database.database import Database
 from switchfold.controller.database.view_record import dump_view, load_view
@@ -132,6 +133,8 @@ def test_grants_and_requests_are_in_the_database(database: Database, tmp_path: P
     assert job.max_priority == 6
     assert job.view is not None
     assert job.view.max_priority == 4
+    shown = job_message(job, job.workers, set(), ())
+    assert (shown.max_priority_wanted, shown.max_priority) == (6, 4)
     again.close()
 
 
