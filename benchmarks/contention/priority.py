@@ -100,14 +100,16 @@ def main() -> None:
     print(
         f"link of {options.rate}bit/s; tensors of {FRONT_ELEMENTS} floats beside large ones;"
         f" medians of {options.repeats} runs of {options.seconds:g} s, the range in brackets\n\n"
-        "| case | small tensor | its 99th percentile | control round trip | large tensors |\n"
+        "| case | small tensor | its 99th percentile | control RTT | large tensors |\n"
         "|---|---|---|---|---|"
     )
     runs: dict[str, list[dict[str, float]]] = {case.name: [] for case in CASES}
     try:
         for _ in range(options.repeats):
             for case in CASES:  # in turn, so that the machine's own load meets all of them
-                runs[case.name].append(measure(case, parse_rate(options.rate), options.seconds))
+                figures = measure(case, parse_rate(options.rate), options.seconds)
+                runs[case.name].append(figures)
+                print(f"{case.name}: {figures}", file=sys.stderr, flush=True)
     except TestbedError as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
     for name, each in runs.items():
