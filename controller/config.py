@@ -82,6 +82,9 @@ class SwitchConfig:
     service_mac: str = "02:53:46:00:00:fe"
     aggregates: bool = True
     """False: forwards ordinary traffic only and takes part in no tree."""
+    priority_queues: int = 1
+    """Queues of each of its ports, 1 to 8: what its --priority-queues says. A packet that it would
+    put into another queue is lost."""
     credentials: Path | None = None
     """Folder of certificates for this switch alone; None: the controller's."""
     hosts: tuple[HostConfig, ...] = ()
@@ -91,6 +94,10 @@ class SwitchConfig:
         check_endpoint(f"switch {self.name}: address", self.address)
         if self.device_id < 1:
             raise ConfigError(f"switch {self.name}: device_id must be at least 1")
+        if not 1 <= self.priority_queues <= wire.MAX_PRIORITY + 1:
+            raise ConfigError(
+                f"switch {self.name}: priority_queues must lie in 1..{wire.MAX_PRIORITY + 1}"
+            )
         check_address(f"switch {self.name}: service_address", self.service_address)
         check_mac(f"switch {self.name}: service_mac", self.service_mac)
         for what in ("name", "address"):
@@ -184,6 +191,10 @@ class ControllerConfig:
     resume have as many again. None: a quarter of all, at most 1,024."""
     default_slots: int = 128
     """Slots of a job whose workers ask for none."""
+    max_priority: int = 0
+    """Highest priority that any job is granted, 0 to 7. 0: all packets of all jobs share one queue.
+    1: control packets alone leave first. From 2 on, tensors of a job that asks for it leave before
+    those of others, which get what it leaves of a link."""
     lease_s: float = 6.0
     """A worker that says nothing for so long is lost, though its connection stands; at least so
     long: workers may ask for more."""
@@ -224,11 +235,18 @@ class ControllerConfig:
             value: int | None = getattr(self, name)
             if value is not None and value < 1:
                 raise ConfigError(f"{name} must be at least 1")
+        if not 0 <= self.max_priority <= wire.MAX_PRIORITY:
+            raise ConfigError(f"max_priority must lie in 0..{wire.MAX_PRIORITY}")
         if not 1 <= self.default_slots <= wire.NUM_SLOTS:
             raise ConfigError(f"default_slots must lie in 1..{wire.NUM_SLOTS}")
         for field in dataclasses.fields(self):
             if field.name.endswith("_s") and getattr(self, field.name) <= 0:
                 raise ConfigError(f"{field.name} must be above 0 seconds")
+
+    def priority_limit(self, switch: str) -> int:
+        """Return the highest priority that jobs may have at a switch, 0 if it is not known."""
+        queues = next((x.priority_queues for x in self.switches if x.name == switch), 1)
+        return min(self.max_priority, queues - 1)
 
     def _check_links(self) -> None:
         """Refuse unknown switches, ports used twice and addresses that are not unique."""

@@ -22,6 +22,7 @@ SWITCHFOLD_INSECURE        1: do without TLS where there are no credentials; all
                            not only workers (hostlib.credentials.choice)
 SWITCHFOLD_JOB_TOKEN       secret of the job, the same on all its workers; a new job needs a new one
 SWITCHFOLD_WEIGHT          the job's share of slots against other jobs; unset: 1
+SWITCHFOLD_MAX_PRIORITY    highest priority that the job asks for, 0 to 7; unset: 0
 SWITCHFOLD_PATH            auto (default), switch or host
 SWITCHFOLD_SLOTS           exactly so many slots; unset: the job's share
 SWITCHFOLD_MIN_WORKERS     the job ends when fewer are left; unset: 1
@@ -58,7 +59,7 @@ from .loss_fill import FillPolicy
 from .loss_tolerance import LossTolerance
 from .options import PathOption, SessionOptions, with_moved
 from .session import Session
-from .slots.wire import UDP_PORT
+from .slots.wire import MAX_PRIORITY, UDP_PORT
 from .tolerance_file import load_tolerance
 from .transports.base import Transport
 from .transports.raw import RawTransport
@@ -225,6 +226,14 @@ class _Variables:
             raise ConfigurationError(f"environment variable {name} is {value!r}; write a number")
         return int(value)
 
+    def priority(self, name: str) -> int:
+        priority = self.number(name, "0")
+        if priority > MAX_PRIORITY:
+            raise ConfigurationError(
+                f"environment variable {name} is {priority}; write 0 to {MAX_PRIORITY}"
+            )
+        return priority
+
     def positive(self, name: str, default: float) -> float:
         value = self.text(name, str(default))
         with contextlib.suppress(ValueError):
@@ -324,6 +333,7 @@ def complete_from_environment(
         "ingress_port": int(ingress) if ingress.isdecimal() else ingress,
         "slots_wanted": environment.number("SWITCHFOLD_SLOTS", "0"),
         "weight": environment.positive("SWITCHFOLD_WEIGHT", 1.0),
+        "max_priority": environment.priority("SWITCHFOLD_MAX_PRIORITY"),
         "path": environment.path("SWITCHFOLD_PATH"),
         "min_workers": environment.number("SWITCHFOLD_MIN_WORKERS", "1"),
         "is_joining": environment.number("SWITCHFOLD_JOINING", "0") != 0,

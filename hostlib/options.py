@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from .errors import ConfigurationError
 from .loss_tolerance import LossTolerance
+from .slots.wire import MAX_PRIORITY
 from .straggler import WAIT_FOR_ALL, StragglerPolicy
 
 LONGEST_LEASE_S = 7 * 86400.0
@@ -36,6 +37,8 @@ class Summation:
     """Tensors of different labels, or tolerances, are never added up."""
     tolerance: LossTolerance | None = None
     """What the sum may lack, in a job that tolerates loss; None: as the job says."""
+    priority: int = 0
+    """Of its packets in the queues of switches; the sum does not depend on it."""
 
     def __post_init__(self) -> None:
         """Check choices."""
@@ -89,6 +92,9 @@ class SessionOptions:
     """What the job does about late workers; the same on all workers."""
     weight: float = 1.0
     """The job's share of slots against other jobs."""
+    max_priority: int = 0
+    """Highest priority that the job asks for, 0 to 7; the same on all workers. Control packets have
+    the highest one that the controller grants, and tensors those below: `allreduce(priority=)`."""
     path: PathOption = "auto"
     """Where the job runs."""
     min_workers: int = 1
@@ -137,6 +143,11 @@ class SessionOptions:
             )
         if self.lease_s is not None and not 0 <= self.lease_s < float("inf"):
             raise ConfigurationError(f"lease_s is {self.lease_s}; it must be a time, 0 or above")
+        if not 0 <= self.max_priority <= MAX_PRIORITY:
+            raise ConfigurationError(
+                f"max_priority is {self.max_priority}; it must be 0 to {MAX_PRIORITY}, as a port of"
+                f" a switch has at most {MAX_PRIORITY + 1} queues"
+            )
         if self.coalesce_s < 0:
             raise ConfigurationError(f"coalesce_s is {self.coalesce_s}; it must not be negative")
         _check_precision(self.precision)

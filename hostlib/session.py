@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self, final
 
@@ -97,7 +98,7 @@ class Session:
 
     @property
     def view(self) -> JobView:
-        """The view that this worker runs in: members, trees, generation."""
+        """The view that this worker runs in: members, trees, generation, granted priority."""
         return self._engine.view
 
     @property
@@ -177,6 +178,7 @@ class Session:
         nonfinite: NonfinitePolicy | None = None,
         label: str = "",
         tolerance: LossTolerance | None = None,
+        priority: int = 0,
     ) -> AllreduceFuture:
         """Sum (or average) an array of any shape over all workers; return a future at once.
 
@@ -200,18 +202,64 @@ class Session:
         precision, may lack lost contributions; `tolerance` takes the place of the job's, the same
         on all workers. `AllreduceFuture.delivery` says what is missing. Exact sums of floats lack
         nothing. Raises ConfigurationError for a tolerance in another job, or of an exact sum.
+
+        In switches, packets of a higher `priority` leave before those of a lower one, of this job
+        and of others. Tensors of one session start in the order of the calls, whatever their
+        priorities; see `allreduce_group`. A session may use 0, the lowest, to
+        `SessionOptions.max_priority` - 1; others raise ConfigurationError. Where the controller
+        grants less, the highest that it grants for tensors takes their place.
         """
-        if tolerance is not None:
-            self._check_tolerance(array, precision or self.options.precision)
-        summation = Summation(
-            operation=op,
-            nonfinite=nonfinite or self.options.nonfinite,
-            precision=precision or self.options.precision,
+        (future,) = self.allreduce_group(
+            [array],
+            op,
+            precision=precision,
             round_to=round_to,
+            timeout_s=timeout_s,
+            nonfinite=nonfinite,
             label=label,
             tolerance=tolerance,
+            priorities=[priority],
         )
-        return self._engine.submit(array, summation, self._checked(timeout_s))
+        return future
+
+    def allreduce_group(  # noqa: PLR0913 - as `allreduce`
+        self,
+        arrays: Sequence[NDArray[Any]],
+        op: ReduceOperation = "sum",
+        *,
+        priorities: Sequence[int],
+        precision: Precision | None = None,
+        round_to: Rounding | None = None,
+        timeout_s: float | None = None,
+        nonfinite: NonfinitePolicy | None = None,
+        label: str = "",
+        tolerance: LossTolerance | None = None,
+    ) -> list[AllreduceFuture]:
+        """Sum arrays as `allreduce` does, those of a higher priority first; return their futures.
+
+        Arrays of the same priority go in the order of the list. All workers must give the same
+        priorities, as the tensors of a session have one order for all of them. The timeout is that
+        of each array.
+        """
+        if len(priorities) != len(arrays):
+            raise ConfigurationError(
+                f"{len(arrays)} arrays and {len(priorities)} priorities; give each array its own"
+            )
+        submissions: list[tuple[NDArray[Any], Summation]] = []
+        for array, priority in zip(arrays, priorities, strict=True):
+            if tolerance is not None:
+                self._check_tolerance(array, precision or self.options.precision)
+            summation = Summation(
+                operation=op,
+                nonfinite=nonfinite or self.options.nonfinite,
+                precision=precision or self.options.precision,
+                round_to=round_to,
+                label=label,
+                tolerance=tolerance,
+                priority=self._checked_priority(priority),
+            )
+            submissions.append((array, summation))
+        return self._engine.submit(submissions, self._checked(timeout_s))
 
     @property
     def can_multicast(self) -> bool:
@@ -249,6 +297,16 @@ class Session:
                 " precision='block', or leave the tolerance out"
             )
 
+    def _checked_priority(self, priority: int) -> int:
+        # Not by what the view grants: a view change could come between the calls of two workers.
+        highest = max(0, self.options.max_priority - 1)
+        if not 0 <= priority <= highest:
+            raise ConfigurationError(
+                f"priority is {priority}; this session asked for 0 to {highest}: join with a higher"
+                " SessionOptions.max_priority on all workers, as control packets have the highest"
+            )
+        return priority
+
     def _checked(self, timeout_s: float | None) -> float:
         if timeout_s is None:
             timeout_s = self.options.timeout_s
@@ -269,9 +327,10 @@ class Session:
 
     @property
     def statistics(self) -> dict[str, int | float]:
-        """Packet counts since the start, and two present values.
+        """Packet counts since the start, and three present values.
 
-        These are `round_trip_s`, the smoothed round trip in seconds, and `window`, in chunks.
+        These are `round_trip_s` and `exponent_round_trip_s`, the smoothed round trips of values and
+        exponents in seconds, and `window`, in chunks.
         `value_packets_marked` counts results that met congestion. `value_packets_retransmitted`
         counts the packets that were sent again: `value_packets_fast_retransmitted` of them because
         later results had shown a loss, `value_packets_probe_retransmitted` after silence, and the
@@ -280,7 +339,11 @@ class Session:
         counts = self._engine.statistics
         for cause, number in list(self._transport.counters.items()):
             counts[f"refused_{cause}"] += number
-        now = {"round_trip_s": self._engine.round_trip_s, "window": self._engine.window}
+        now = {
+            "round_trip_s": self._engine.round_trip_s,
+            "exponent_round_trip_s": self._engine.exponent_round_trip_s,
+            "window": self._engine.window,
+        }
         return {**counts, **now}
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One process of fairness.py, incast.py or loss.py: a job's worker, or an end of a TCP flow.
+"""One process of fairness.py, incast.py or priority.py: a job's worker, or an end of a TCP flow.
 
 Each process prints a line when it is ready. Then a file gives begin and end of the counting, as
 times of the machine's monotonic clock. The last line of the output is JSON.
@@ -51,7 +51,12 @@ def run_job(options: argparse.Namespace) -> Report:
     """Sum until the end; return the worker's rate of results and its statistics."""
     worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
     count = int(os.environ["SWITCHFOLD_NUM_WORKERS"])
-    settings = SessionOptions(timeout_s=60.0, window=options.window, slots_wanted=options.slots)
+    settings = SessionOptions(
+        timeout_s=60.0,
+        window=options.window,
+        slots_wanted=options.slots,
+        max_priority=options.max_priority,
+    )
     ramp = np.arange(options.elements, dtype=np.int32)
     expected = ramp[:-1] * np.int32(count * (count + 1) // 2)
     with join_from_environment(settings) as session:
@@ -94,6 +99,43 @@ def run_job(options: argparse.Namespace) -> Report:
         }
 
 
+def run_front(options: argparse.Namespace) -> Report:
+    """Sum float tensors one at a time until the end; return the time that each took.
+
+    Values are whole numbers, which block precision sums exactly. The last one is the vote.
+    """
+    count = int(os.environ["SWITCHFOLD_NUM_WORKERS"])
+    settings = SessionOptions(timeout_s=60.0, max_priority=options.max_priority)
+    ramp = (np.arange(options.elements) % 1_000).astype(np.float32)
+    with join_from_environment(settings) as session:
+        session.barrier("begin")
+        begin_s, end_s = await_start(options)
+        times_s: list[float] = []
+        control_s: list[float] = []
+        goes_on = True
+        while goes_on:
+            array = ramp.copy()
+            array[-1] = time.monotonic() < end_s
+            started_s = time.monotonic()
+            future = session.allreduce(array, precision="block", priority=options.priority)
+            result = future.result()
+            done_s = time.monotonic()
+            np.testing.assert_array_equal(result[:-1], count * ramp[:-1])
+            goes_on = int(result[-1]) == count
+            if begin_s <= started_s and done_s < end_s:
+                times_s.append(done_s - started_s)
+                control_s.append(session.statistics["exponent_round_trip_s"])
+        if not times_s:
+            raise SystemExit("no tensor ended in the measured time")
+        return {
+            "median_s": float(np.median(times_s)),
+            "p99_s": float(np.percentile(times_s, 99)),
+            "control_s": float(np.median(control_s)),
+            "tensors": len(times_s),
+            "granted": session.view.max_priority,
+        }
+
+
 def send_tcp(options: argparse.Namespace) -> Report:
     """Send as fast as TCP allows until the end."""
     with socket.create_connection((options.peer, options.port), TIMEOUT_S) as flow:
@@ -124,16 +166,20 @@ def receive_tcp(options: argparse.Namespace) -> Report:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("role", choices=["job", "send", "receive"])
+    parser.add_argument("role", choices=["job", "front", "send", "receive"])
     parser.add_argument("--times", type=Path, required=True, help="file: begin and end, seconds")
     parser.add_argument("--elements", type=int, default=65_536, help="values of each tensor")
     parser.add_argument("--slots", type=int, default=0)
     parser.add_argument("--window", type=int, default=SessionOptions().window)
+    parser.add_argument("--max-priority", type=int, default=0, help="that the job asks for")
+    parser.add_argument("--priority", type=int, default=0, help="of tensors of role front")
     parser.add_argument("--peer", default="")
     parser.add_argument("--port", type=int, default=5201)
     parser.add_argument("--congestion", default="cubic")
     options = parser.parse_args()
-    run = {"job": run_job, "send": send_tcp, "receive": receive_tcp}[options.role]
+    run = {"job": run_job, "front": run_front, "send": send_tcp, "receive": receive_tcp}[
+        options.role
+    ]
     print(json.dumps(run(options)))
 
 

@@ -205,6 +205,7 @@ def write_controller_config(
             f"device_id = {switch.device_id}",
             f"service_address = {_quote(switch.address)}",
             f"service_mac = {_quote(switch.mac)}",
+            f"priority_queues = {NUM_PRIORITIES}",
             f"credentials = {_quote(str(programming_folder(folder)))}",
         ]
         for link in topology.links_of(switch):

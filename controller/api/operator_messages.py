@@ -40,6 +40,8 @@ def job_message(
         weight=job.weight,
         path_wanted=str(job.path),
         slots_wanted=job.slots_wanted,
+        max_priority_wanted=job.max_priority,
+        max_priority=view.max_priority if view else 0,
         quorum=job.straggler.quorum or 0,
         deadline_s=job.straggler.deadline_s or 0.0,
         tolerance=_tolerance(job),

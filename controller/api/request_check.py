@@ -17,6 +17,7 @@ from google.protobuf.message import Message
 
 from ...hostlib.credentials.tokens import token_problem
 from ...hostlib.options import LONGEST_LEASE_S
+from ...hostlib.slots.wire import MAX_PRIORITY
 from ..errors import InvalidJobError
 from .printable import quoted
 
@@ -44,6 +45,7 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "JoinRequest.peer_port": (0, 0xFFFF),
     "JoinRequest.weight": (0, 1e6),
     "JoinRequest.min_workers": (0, 0xFFFF),
+    "JoinRequest.max_priority": (0, MAX_PRIORITY),
     "Straggler.quorum": (0, 0xFFFF),
     "Straggler.deadline_s": (0, 3600),
     "Tolerance.loss": (0, 1),

@@ -74,6 +74,11 @@ def controller() -> None:
     "--variant", type=click.Choice(VARIANTS), help="Lanes per packet: 32 (narrow) or 352 (wide)."
 )
 @click.option(
+    "--max-priority",
+    type=int,
+    help="Highest priority that any job is granted, 0 to 7; 1 is for control packets alone.",
+)
+@click.option(
     "--program-dir", type=click.Path(path_type=Path), help="Folder of another compiled program."
 )
 @click.option(

@@ -90,6 +90,10 @@ def show_job(name: str, client: OperatorClient, is_json: bool) -> None:
     click.echo(f"  number {message.job_number}, generation {message.generation}")
     click.echo(f"  path {message.path or 'none yet'} (wanted: {message.path_wanted})")
     click.echo(f"  slots {message.slot_count} ({_wanted(message)}), weight {message.weight:g}")
+    if message.max_priority_wanted:
+        click.echo(
+            f"  priority up to {message.max_priority} (wanted: {message.max_priority_wanted})"
+        )
     click.echo(f"  stragglers: {_straggler(message)}; age {_age(message)}")
     print_table(
         "Views",

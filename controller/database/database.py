@@ -169,13 +169,14 @@ class Database:
             number = _meta(connection, "job_number") + 1
             _set_meta(connection, "job_number", number)
             connection.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', ?, ?)",
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', ?, ?, ?)",
                 (
                     number, request.name, request.num_workers, JobState.WAITING,
                     request.straggler.quorum, request.straggler.deadline_s, request.weight,
                     request.path, request.min_workers, request.slots_wanted, time.time(),
                     None if tolerance is None else tolerance.loss,
                     None if tolerance is None else tolerance.least_of_worker,
+                    request.max_priority,
                 ),
             )  # fmt: skip
         return self.job(number)
@@ -409,6 +410,7 @@ def _job(row: sqlite3.Row, views: Iterable[View]) -> Job:
         path=PathChoice(row["path"]),
         min_workers=row["min_workers"],
         slots_wanted=row["slots_wanted"],
+        max_priority=row["max_priority"],
         created_s=row["created_s"],
         ended_s=row["ended_s"],
         reason=row["reason"],

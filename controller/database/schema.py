@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..errors import DatabaseError
 
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 _TABLES: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE switches (
@@ -77,9 +77,20 @@ ALTER TABLE jobs ADD COLUMN tolerated_loss REAL;
 ALTER TABLE jobs ADD COLUMN worker_floor REAL;
 """
 """What the sums of a job may lack; NULL: nothing."""
-_STEPS_UP: Final = {2: _ADDED_BY_3, 3: _ADDED_BY_4, 4: _ADDED_BY_5, 5: _ADDED_BY_6}
+_ADDED_BY_7: Final = """
+ALTER TABLE jobs ADD COLUMN max_priority INTEGER NOT NULL DEFAULT 0;
+"""
+"""Highest priority that a job asks for."""
+_STEPS_UP: Final = {
+    2: _ADDED_BY_3,
+    3: _ADDED_BY_4,
+    4: _ADDED_BY_5,
+    5: _ADDED_BY_6,
+    6: _ADDED_BY_7,
+}
 """Statements that make the next version of a version."""
 _STEPS_DOWN: Final = {
+    7: "ALTER TABLE jobs DROP COLUMN max_priority",
     6: "ALTER TABLE jobs DROP COLUMN tolerated_loss; ALTER TABLE jobs DROP COLUMN worker_floor",
     5: "DELETE FROM meta WHERE key = 'term'",
     4: "DROP TABLE job_tokens",

@@ -44,6 +44,7 @@ def load_view(text: str) -> View:
         state=ViewState(raw["state"]),
         reason=raw["reason"],
         unplaced_servers=_row_servers(raw.get("unplaced_servers", ())),
+        max_priority=raw.get("max_priority", 0),
     )
 
 

@@ -44,6 +44,7 @@ def requested_job(join_request: pb.JoinRequest) -> JobRequest:
         weight=join_request.weight or 1.0,
         path=path,
         min_workers=join_request.min_workers or 1,
+        max_priority=join_request.max_priority,
     )
     if join_request.worker_id >= request.num_workers:
         raise InvalidJobError(
@@ -125,4 +126,5 @@ def job_terms(job: Job) -> JobRequest:
         weight=job.weight,
         path=job.path,
         min_workers=job.min_workers,
+        max_priority=job.max_priority,
     )

@@ -264,6 +264,8 @@ class View:
     """Why it runs between the hosts, or has fewer slots than it asked for."""
     unplaced_servers: tuple[RowServer, ...] = ()
     """Row servers that have no rows in this view, each with the reason."""
+    max_priority: int = 0
+    """Highest priority of its packets: the most that all switches of its trees let through."""
 
     @property
     def row_servers(self) -> tuple[RowServer, ...]:
@@ -359,6 +361,8 @@ class Job:
     """The job ends when fewer are left."""
     slots_wanted: int = 0
     """0: the controller decides."""
+    max_priority: int = 0
+    """Highest priority that it asks for; its views have what is granted."""
     created_s: float
     """Unix time."""
     ended_s: float | None = None

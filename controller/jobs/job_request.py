@@ -39,6 +39,7 @@ class JobRequest:
     weight: float = 1.0
     path: PathChoice = PathChoice.AUTO
     min_workers: int = 1
+    max_priority: int = 0
 
     def __post_init__(self) -> None:
         if not self.name or len(self.name) > 255:
@@ -72,7 +73,7 @@ class JobRequest:
             results = f"partial results (quorum {quorum}, deadline {self.straggler.deadline_s} s)"
         return (
             f"{self.num_workers} workers (at least {self.min_workers}), {slots} slots, {results}, "
-            f"weight {self.weight:g}, path {self.path}"
+            f"weight {self.weight:g}, path {self.path}, priority up to {self.max_priority}"
         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from finsy import GRPCStatusCode, P4ClientError, P4MulticastGroupEntry, P4TableEntry, Switch
 
+from ...hostlib.slots.wire import MAX_PRIORITY
 from ..fabric.routes import Route
 from ..jobs.job import Generation, Placement, TreeId
 from ..tables import hot_row, ipv4_forward, outcome, result_delivery, worker_admission
@@ -43,15 +44,20 @@ class Changes:
         return bool(self.inserted or self.modified or self.deleted)
 
 
-def desired_entities(routes: Iterable[Route], placements: Iterable[Placement]) -> list[Entity]:
-    """Return the entities for the trees of all installed views, in the order of insertion."""
+def desired_entities(
+    routes: Iterable[Route], placements: Iterable[Placement], priority_limit: int = MAX_PRIORITY
+) -> list[Entity]:
+    """Return the entities for the trees of all installed views, in the order of insertion.
+
+    `priority_limit` is the highest priority that jobs may have at the switch.
+    """
     entities: list[Entity] = [*ipv4_forward.table_entries(routes)]
     for placement in placements:
         entities.append(result_delivery.multicast_group(placement))
         entities.extend(hot_row.multicast_groups(placement))
         entities.extend(result_delivery.table_entries(placement))
         entities.extend(outcome.table_entries(placement))
-        entities.extend(worker_admission.table_entries(placement))
+        entities.extend(worker_admission.table_entries(placement, priority_limit))
     return entities
 
 

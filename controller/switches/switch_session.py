@@ -203,7 +203,9 @@ class SwitchSession:
             expected = self._admitted
             placements = self._placements()
             routes = routes_at(self._fabric(), self.config.name)
-            desired = desired_entities(routes, placements)
+            desired = desired_entities(
+                routes, placements, self._settings.priority_limit(self.config.name)
+            )
             async with self._calls("an update") as (_, reconciler):
                 changes = await reconciler.reconcile(desired)
             self._admitted = frozenset(placement.tree.tree_id for placement in placements)

@@ -8,6 +8,7 @@ import ipaddress
 
 from finsy import Action, Match, P4TableEntry
 
+from ...hostlib.slots.wire import MAX_PRIORITY
 from ..jobs.job import Placement
 
 TREE_TABLE = "job"
@@ -15,8 +16,11 @@ TABLES = ("worker", TREE_TABLE)
 """In the order of insertion: a tree is admitted after its children and row servers."""
 
 
-def table_entries(placement: Placement) -> list[P4TableEntry]:
-    """Return the entries that admit an installed tree, in the order of insertion."""
+def table_entries(placement: Placement, priority_limit: int = MAX_PRIORITY) -> list[P4TableEntry]:
+    """Return the entries that admit an installed tree, in the order of insertion.
+
+    `priority_limit` is the switch's, which may be less than it was when the view was planned.
+    """
     tree, node = placement.tree, placement.node
     entries = [
         P4TableEntry(
@@ -50,12 +54,16 @@ def table_entries(placement: Placement) -> list[P4TableEntry]:
         for server in (tree.row_servers if node.parent is None else ())
     )
     entries.append(
-        P4TableEntry(TREE_TABLE, match=Match(job_id=tree.tree_id), action=_admission(placement))
+        P4TableEntry(
+            TREE_TABLE,
+            match=Match(job_id=tree.tree_id),
+            action=_admission(placement, priority_limit),
+        )
     )
     return entries
 
 
-def _admission(placement: Placement) -> Action:
+def _admission(placement: Placement, priority_limit: int) -> Action:
     view, tree, node = placement.view, placement.tree, placement.node
     of_every_node = {
         "generation": view.generation,
@@ -65,7 +73,7 @@ def _admission(placement: Placement) -> Action:
         "multicast_group_id": tree.tree_id,
         "allow_partial": int(view.straggler.allow_partial),
         "level": tree.level(node),
-        "max_priority": 0,
+        "max_priority": min(view.max_priority, priority_limit),
     }
     if node.parent is None:
         return Action(

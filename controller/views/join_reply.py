@@ -66,6 +66,7 @@ def encode_view(view: View, worker: Worker, link: SwitchSession) -> pb.View:
         quorum=view.quorum if view.straggler.quorum is not None else 0,
         deadline_s=_deadline_s(view),
         reason=view.reason,
+        max_priority=view.max_priority,
     )
     if (tolerance := view.straggler.tolerance) is not None:
         message.tolerance.loss = tolerance.loss

@@ -104,10 +104,17 @@ class Views:
             straggler=job.straggler,
             reason=reason,
             unplaced_servers=unplaced,
+            max_priority=self._granted_priority(job, trees),
         )
         self._database.store_view(view)
         self._choice.note(view)
         return view
+
+    def _granted_priority(self, job: Job, trees: Iterable[Tree]) -> int:
+        """Return the most of what a job asks for that all switches of its trees let through."""
+        switches = {node.switch for tree in trees for node in tree.nodes}
+        limit = min((self._config.priority_limit(name) for name in switches), default=0)
+        return min(job.max_priority, limit)
 
     def check(self, job: Job, members: Iterable[Worker]) -> None:
         """Raise what `plan` would raise for these members; nothing is leased or stored."""

@@ -62,6 +62,7 @@ class JoinRequest:
             lease_s=options.asked_lease_s,
             job_token=options.job_token,
             job_run=options.job_run,
+            max_priority=options.max_priority,
         )
         if options.straggler.allow_partial:
             join_request.straggler.quorum = options.straggler.quorum or 0

@@ -9,6 +9,7 @@ from typing import Self
 
 from ..errors import ConfigurationError
 from ..slots.wire import (
+    MAX_PRIORITY,
     MAX_WORKERS,
     UDP_PORT,
     VALUES_PER_PACKET_NARROW,
@@ -87,6 +88,8 @@ class JobView:
     straggler: StragglerPolicy = WAIT_FOR_ALL
     neighbours: tuple[int, ...] | None = None
     """Members at this worker's switch; None: all."""
+    max_priority: int = 0
+    """Highest priority of this job's packets that all switches of its trees let through."""
 
     def __post_init__(self) -> None:
         """Check the ranges that the wire format and the protocol set."""
@@ -118,6 +121,11 @@ class JobView:
                 f"job {self.job}: {self.values_per_packet} values per packet; this library"
                 f" speaks {VALUES_PER_PACKET_NARROW} and {VALUES_PER_PACKET_WIDE}"
             )
+        if not 0 <= self.max_priority <= MAX_PRIORITY:
+            raise ConfigurationError(
+                f"job {self.job}: max_priority is {self.max_priority}; it must be 0 to"
+                f" {MAX_PRIORITY}, as a port of a switch has at most {MAX_PRIORITY + 1} queues"
+            )
 
     @classmethod
     def on_one_switch(  # noqa: PLR0913 - a view's fields
@@ -131,6 +139,7 @@ class JobView:
         values_per_packet: int,
         switch: Endpoint,
         straggler: StragglerPolicy = WAIT_FOR_ALL,
+        max_priority: int = 0,
     ) -> Self:
         """Return the view of worker 0 .. num_workers - 1 with one tree of one switch.
 
@@ -152,6 +161,7 @@ class JobView:
             values_per_packet=values_per_packet,
             switch=switch,
             straggler=straggler,
+            max_priority=max_priority,
         )
 
     @property
@@ -184,6 +194,15 @@ class JobView:
     def has_worker_bitmaps(self) -> bool:
         """Whether bit i of a bitmap is worker i; in larger views it is a child of some switch."""
         return all(i < MAX_WORKERS for i in self.member_ids)
+
+    @property
+    def control_priority(self) -> int:
+        """Priority of packets that others wait for: the highest one, which no tensor has."""
+        return self.max_priority
+
+    def tensor_priority(self, wanted: int) -> int:
+        """Return the priority of a tensor's values: `wanted`, but below control packets."""
+        return min(wanted, max(0, self.max_priority - 1))
 
     def is_neighbour(self, worker_id: int) -> bool:
         """Whether a member sends to the same switch as this worker."""

@@ -54,4 +54,5 @@ def decode_view(view: api.View, *, job: int, worker_id: int, values_per_packet: 
             tolerance=decode_tolerance(view) if view.HasField("tolerance") else None,
         ),
         neighbours=tuple(view.neighbours) or None,
+        max_priority=view.max_priority,
     )

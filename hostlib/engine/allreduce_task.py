@@ -167,16 +167,23 @@ class AllreduceTask:
             self.source = self._exact_source(self._exact_layout(None, view.num_workers), None)
         else:
             self.exponents = range_source(self.wire_id, flat, values)
-        for source in (self.exponents, self.source):
-            if source is not None:
-                source.times = self.future.times
-        self._tolerate(self.source)
+        if self.exponents is not None:
+            self.exponents.times = self.future.times
+            self.exponents.priority = view.control_priority  # all values wait for it
+        if self.source is not None:
+            self._complete_source(self.source)
 
-    def _tolerate(self, values: FloatSource | ExactSource | IntegerSource | None) -> None:
+    def _complete_source(self, values: FloatSource | ExactSource | IntegerSource) -> None:
+        """Give the values what does not depend on their dtype."""
+        values.times = self.future.times
+        values.priority = self._view.tensor_priority(self._summation.priority)
+        self._tolerate(values)
+
+    def _tolerate(self, values: FloatSource | ExactSource | IntegerSource) -> None:
         """Let the sums lack what is tolerated, and note who is in them."""
         view = self._view
         # All lanes of an exact number must have the same contributors, so nothing is let go there.
-        if values is None or self._is_exact:
+        if self._is_exact:
             return
         if not (view.is_on_switch and view.straggler.allow_partial):
             return
@@ -248,8 +255,7 @@ class AllreduceTask:
                 self._summand, agreed, values, num_workers=num_workers, withheld=outliers
             )
         if self.source is not None:
-            self.source.times = self.future.times
-            self._tolerate(self.source)
+            self._complete_source(self.source)
 
     def _is_small(self, num_workers: int) -> bool:
         """Whether the exact sum needs no agreement before."""

@@ -78,22 +78,31 @@ class Engine:
         self._thread.start()
 
     def submit(
-        self, array: NDArray[Any], summation: Summation, timeout_s: float
-    ) -> AllreduceFuture:
-        """Queue an allreduce; all workers must submit the same sequence of shapes and dtypes."""
+        self, submissions: Sequence[tuple[NDArray[Any], Summation]], timeout_s: float
+    ) -> list[AllreduceFuture]:
+        """Queue allreduces, the highest priority first; nothing comes between them.
+
+        All workers must submit the same sequence of shapes and dtypes. Raises the TensorError of
+        the first array that cannot be summed; then none is queued.
+        """
+        order = sorted(range(len(submissions)), key=lambda i: -submissions[i][1].priority)
         with self._lock:
             self._refuse_if_over()
-            task = AllreduceTask(
-                self._next_number,
-                array,
-                summation,
-                deadline_s=time.monotonic() + timeout_s,
-                timeout_s=timeout_s,
-            )
-            self._next_number += 1
-            self._inbox.append(task)
+            deadline_s = time.monotonic() + timeout_s
+            tasks = [
+                AllreduceTask(
+                    self._next_number + place,
+                    *submissions[i],
+                    deadline_s=deadline_s,
+                    timeout_s=timeout_s,
+                )
+                for place, i in enumerate(order)
+            ]
+            self._next_number += len(tasks)
+            self._inbox.extend(tasks)
         self._wake()
-        return task.future
+        futures = {i: task.future for i, task in zip(order, tasks, strict=True)}
+        return [futures[i] for i in range(len(submissions))]
 
     def gather(self, array: NDArray[Any], timeout_s: float) -> AllgatherFuture:
         """Queue an allgather; its place in the sequence is the same on all workers."""
@@ -131,6 +140,11 @@ class Engine:
     def round_trip_s(self) -> float:
         """Smoothed round trip of the value stream, 0 without a measurement."""
         return self._runner.round_trip_s
+
+    @property
+    def exponent_round_trip_s(self) -> float:
+        """The same of the exponent stream, whose packets are control packets."""
+        return self._runner.exponent_round_trip_s
 
     @property
     def window(self) -> int:

@@ -91,6 +91,12 @@ class ViewRunner:
         return reducer.values.round_trip_s if reducer is not None else 0.0
 
     @property
+    def exponent_round_trip_s(self) -> float:
+        """The same of the exponent stream, whose packets are control packets."""
+        reducer = self._reducer
+        return reducer.exponents.round_trip_s if reducer is not None else 0.0
+
+    @property
     def window(self) -> int:
         """Congestion window of the value stream in chunks, 0 if nothing limits them."""
         reducer = self._reducer

@@ -211,6 +211,7 @@ class SourceStruct(ctypes.Structure):
         ("is_abandoned", c_bool),
         ("is_finished", c_bool),
         ("has_missed", c_bool),
+        ("priority", c_uint8),
         ("num_done", c_uint32),
         ("since_s", c_double),
         ("first_sent_s", c_double),
@@ -235,6 +236,7 @@ class StreamOptionsStruct(ctypes.Structure):
         ("window", c_uint32),
         ("batch", c_uint32),
         ("coalesce_s", c_double),
+        ("control_priority", c_uint32),
     )
 
 

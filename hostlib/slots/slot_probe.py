@@ -19,6 +19,7 @@ from .wire import Operation
 
 _OPERATION_BYTE = 1
 _FLAGS_BYTES = slice(2, 4)
+_PRIORITY_BYTE = 7
 INTERVAL_S = 0.05
 FORGETFULNESS = 5
 """After so many probes without an answer, earlier answers do not count any more."""
@@ -66,6 +67,7 @@ class SlotProbe:
         if datagram is not None:
             datagram[_OPERATION_BYTE] = Operation.PROBE
             datagram[_FLAGS_BYTES] = 0
+            datagram[_PRIORITY_BYTE] = self._view.control_priority
             if self._unanswered == FORGETFULNESS:
                 self._forget()  # the switch was reachable, and is not any more
             self._unanswered += 1

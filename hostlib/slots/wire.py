@@ -19,6 +19,9 @@ VALUES_PER_PACKET_NARROW: Final = 32
 VALUES_PER_PACKET_WIDE: Final = 352
 MAX_WORKERS: Final = 32
 """Width of the worker bitmap."""
+MAX_PRIORITY: Final = 7
+"""Of a packet, `priority_t` of constants.p4: the highest number of a port's queues, which leaves
+first."""
 NUM_SLOTS: Final = 1024
 """Slots of one switch; each has two physical copies, chosen by the round's parity."""
 

@@ -90,6 +90,8 @@ class ChunkSource(Protocol):
     """Where the stream stores which workers are in each chunk's result; None: not wanted."""
     tolerance: ToleranceStruct | None
     """What the results may lack; None: nothing."""
+    priority: int
+    """The switches' queue for its packets."""
     times: TransferTimes
     """Where streams stamp the first packet and the last result."""
 
@@ -141,6 +143,7 @@ class ExponentSource:
     has_missed = False
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None
+    priority: int = 0
 
     def __init__(
         self,
@@ -234,6 +237,7 @@ class IntegerSource:
     has_missed = False
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None
+    priority: int = 0
 
     def __init__(self, summand: Summand, values_per_packet: int) -> None:
         self._flat = summand.flat
@@ -273,6 +277,7 @@ class FloatSource:
     has_missed = False
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None
+    priority: int = 0
 
     def __init__(
         self,

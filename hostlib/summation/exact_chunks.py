@@ -119,6 +119,7 @@ class ExactSource:
     has_missed = False
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None
+    priority: int = 0
 
     def __init__(
         self,

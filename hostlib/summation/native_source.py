@@ -45,6 +45,7 @@ class NativeSource:
             bitmaps=_address(source.bitmaps),
             tolerance=None if source.tolerance is None else ctypes.pointer(source.tolerance),
             is_mean=wire.is_mean,
+            priority=source.priority,
         )
 
     def fill(self, first: int, rows: NDArray[np.int32]) -> None:

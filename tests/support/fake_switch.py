@@ -121,6 +121,8 @@ class FakeSwitch:
         self.trees: dict[int, FakeTree] = {}
         self.peers: dict[int, PeerServer] = {}
         """Peer servers by worker, to be named in views."""
+        self.max_priority = 0
+        """What views grant."""
         self.address = SWITCH
         members = tuple(range(num_workers))
         self.install(self.generation, members, {7: slot_count}, straggler)
@@ -187,6 +189,7 @@ class FakeSwitch:
             values_per_packet=self.values_per_packet,
             switch=self.address,
             straggler=newest.straggler,
+            max_priority=self.max_priority,
         )
 
     def member(self, worker_id: int) -> Member:

@@ -35,7 +35,12 @@ class HybridRanks:
     """`num_ranks` places of one job on a switch in this process."""
 
     def __init__(
-        self, num_ranks: int, *, has_switch: bool = True, straggler: StragglerPolicy | None = None
+        self,
+        num_ranks: int,
+        *,
+        has_switch: bool = True,
+        straggler: StragglerPolicy | None = None,
+        options: SessionOptions = OPTIONS,
     ) -> None:
         self.num_ranks = num_ranks
         self._stack = ExitStack()
@@ -45,7 +50,7 @@ class HybridRanks:
         elif has_switch:
             job = SoftswitchJob("narrow", num_ranks, slot_count=64)
             self._stack.callback(job.close)
-            self.sessions = self._stack.enter_context(job.sessions(OPTIONS))
+            self.sessions = self._stack.enter_context(job.sessions(options))
         self._store: Any = cast("Any", dist).HashStore()
         with ThreadPoolExecutor(num_ranks) as pool:
             self.groups = list(pool.map(self._group, range(num_ranks)))

@@ -57,6 +57,7 @@ class Simulation:
         duplication: float = 0.0,
         reordering: float = 0.0,
         ledger: LossLedger | None = None,
+        max_priority: int = 0,
     ) -> None:
         """`pause_s`: time between two reads of a worker; a full queue drops.
 
@@ -83,6 +84,7 @@ class Simulation:
         self._count = 0
         kind = _SimulatedSwitch if ledger is None else _ReferenceSwitch
         self.switch = kind(self, num_workers, slot_count)
+        self.switch.max_priority = max_priority
         self.workers = [_Worker(self, i, options) for i in range(num_workers)]
 
     def _is_lost(self, worker_id: int, to: int | None, row: NDArray[Any]) -> bool:

@@ -67,7 +67,7 @@ class StopJobRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("name", "job_number", "state", "reason", "num_workers", "min_workers", "weight", "path_wanted", "slots_wanted", "quorum", "deadline_s", "created_s", "ended_s", "generation", "path", "slot_count", "switches", "workers", "missing_workers", "views", "counts", "switch_counts", "counts_error", "tolerance")
+    __slots__ = ("name", "job_number", "state", "reason", "num_workers", "min_workers", "weight", "path_wanted", "slots_wanted", "quorum", "deadline_s", "created_s", "ended_s", "generation", "path", "slot_count", "switches", "workers", "missing_workers", "views", "counts", "switch_counts", "counts_error", "tolerance", "max_priority_wanted", "max_priority")
     NAME_FIELD_NUMBER: _ClassVar[int]
     JOB_NUMBER_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -92,6 +92,8 @@ class Job(_message.Message):
     SWITCH_COUNTS_FIELD_NUMBER: _ClassVar[int]
     COUNTS_ERROR_FIELD_NUMBER: _ClassVar[int]
     TOLERANCE_FIELD_NUMBER: _ClassVar[int]
+    MAX_PRIORITY_WANTED_FIELD_NUMBER: _ClassVar[int]
+    MAX_PRIORITY_FIELD_NUMBER: _ClassVar[int]
     name: str
     job_number: int
     state: str
@@ -116,7 +118,9 @@ class Job(_message.Message):
     switch_counts: _containers.RepeatedCompositeFieldContainer[SwitchCounts]
     counts_error: str
     tolerance: Tolerance
-    def __init__(self, name: _Optional[str] = ..., job_number: _Optional[int] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., num_workers: _Optional[int] = ..., min_workers: _Optional[int] = ..., weight: _Optional[float] = ..., path_wanted: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., created_s: _Optional[float] = ..., ended_s: _Optional[float] = ..., generation: _Optional[int] = ..., path: _Optional[str] = ..., slot_count: _Optional[int] = ..., switches: _Optional[_Iterable[str]] = ..., workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., missing_workers: _Optional[_Iterable[int]] = ..., views: _Optional[_Iterable[_Union[JobView, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., switch_counts: _Optional[_Iterable[_Union[SwitchCounts, _Mapping]]] = ..., counts_error: _Optional[str] = ..., tolerance: _Optional[_Union[Tolerance, _Mapping]] = ...) -> None: ...
+    max_priority_wanted: int
+    max_priority: int
+    def __init__(self, name: _Optional[str] = ..., job_number: _Optional[int] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., num_workers: _Optional[int] = ..., min_workers: _Optional[int] = ..., weight: _Optional[float] = ..., path_wanted: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., created_s: _Optional[float] = ..., ended_s: _Optional[float] = ..., generation: _Optional[int] = ..., path: _Optional[str] = ..., slot_count: _Optional[int] = ..., switches: _Optional[_Iterable[str]] = ..., workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., missing_workers: _Optional[_Iterable[int]] = ..., views: _Optional[_Iterable[_Union[JobView, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., switch_counts: _Optional[_Iterable[_Union[SwitchCounts, _Mapping]]] = ..., counts_error: _Optional[str] = ..., tolerance: _Optional[_Union[Tolerance, _Mapping]] = ..., max_priority_wanted: _Optional[int] = ..., max_priority: _Optional[int] = ...) -> None: ...
 
 class Tolerance(_message.Message):
     __slots__ = ("loss", "worker_floor")

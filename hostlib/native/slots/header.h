@@ -42,6 +42,7 @@ typedef enum {
   FLAGS_AT = 2,
   TREE_AT = 4,
   CHILD_AT = 6,
+  PRIORITY_AT = 7,
   GENERATION_AT = 8,
   SLOT_AT = 12,
   ROUND_AT = 16,

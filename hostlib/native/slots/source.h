@@ -41,6 +41,7 @@ typedef struct source {
   tolerance_t *tolerance;   // NULL: all contributions are waited for
   bool is_mean, has_saturated, is_abandoned, is_finished;
   bool has_missed; // the switch no longer had a chunk's result for this worker
+  uint8_t priority; // of its packets: the switches' queue
   uint32_t num_done; // chunks from the first one on that have their results
   double since_s;    // when its first chunk was prepared
   double first_sent_s, last_result_s; // 0: not yet

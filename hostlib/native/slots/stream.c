@@ -191,6 +191,7 @@ static bool prepare(stream_t *stream, double now_s) {
   store16(at + FLAGS_AT, is_last ? LAST : 0);
   store16(at + TREE_AT, slot->tree_id);
   at[CHILD_AT] = (uint8_t)options->child_id;
+  at[PRIORITY_AT] = source->priority;
   store32(at + GENERATION_AT, options->generation);
   store32(at + SLOT_AT, slot->local);
   store32(at + ROUND_AT, slot->round);
@@ -294,6 +295,7 @@ static int send_flushes(stream_t *stream, slot_t *const *slots, uint32_t count) 
       uint8_t *at = datagrams[i] = copies + (size_t)i * stream->datagram_bytes;
       memcpy(at, stream_datagram(stream, slot), stream->datagram_bytes);
       at[OPERATION_AT] = FLUSH;
+      at[PRIORITY_AT] = (uint8_t)stream->options.control_priority;
       store16(at + FLAGS_AT, 0);
       at[EXPONENT_AT] = 0;
       const closers_t *closers = &stream->closers[slot->tree];

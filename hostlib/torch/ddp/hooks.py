@@ -39,6 +39,7 @@ from ..bounded_loss import (
     fill_policy,
 )
 from ..errors import CollectiveInputError, GroupDestroyedError
+from ..layer_priority import BucketPriorities, num_classes
 from ..process_group.environment import GroupPlace, draw_run, job_name
 from ..process_group.switch_queue import QueuedTransfer, SwitchQueue
 from ..process_group.work import SwitchfoldWork
@@ -70,6 +71,8 @@ class SwitchfoldState:
     regimes of the training, if less; `guard` when they lack nothing for a while, because loss takes
     what they may lack. `fill` says what takes the place of what is missing.
     `dispersal`, the same on all ranks, spreads each gradient over the packets of its bucket.
+    `front_first` gives buckets of front layers, which the next forward pass needs first, a higher
+    priority in the switches' queues; the session must ask for a `max_priority` of 2 or more.
     `precision` "block" shares a scale per packet; "exact" rounds each mean once, at two to three
     times the packets. Raises the errors of `Session.join`, and ConfigurationError.
     """
@@ -88,6 +91,7 @@ class SwitchfoldState:
         guard: LossGuard | None = None,
         fill: FillPolicy | str = FillPolicy.MEAN,
         dispersal: RandomizedHadamard | None = None,
+        front_first: bool = False,
     ) -> None:
         fill = fill_policy(fill)
         if tolerance is not None:
@@ -144,6 +148,7 @@ class SwitchfoldState:
                 f"rank {self.rank}: a dispersal of sums that lack nothing that packets lost; leave"
                 " it out, or give a tolerance and precision 'block'"
             )
+        self._priorities = self._bucket_priorities() if front_first else None
         self._losses = BucketLosses(
             tolerance,
             fill,
@@ -180,14 +185,26 @@ class SwitchfoldState:
         """Return what the sum of a bucket may lack, for `average`."""
         return self._losses.bounded(bucket.index(), bucket.parameters())
 
+    def priority(self, bucket: GradBucket) -> int:
+        """Return the priority of a bucket, for `average`; 0 unless front layers come first."""
+        if self._priorities is None:
+            return 0
+        return self._priorities.of(bucket.index(), is_last=bucket.is_last())
+
     def average(
-        self, values: torch.Tensor, name: str, bounded: BoundedSum | None = None
+        self,
+        values: torch.Tensor,
+        name: str,
+        bounded: BoundedSum | None = None,
+        *,
+        priority: int = 0,
     ) -> TensorFuture:
         """Start averaging a dense tensor in place over the ranks; the future holds the tensor.
 
         `values` is float16, bfloat16, float32 or float64, of any shape; the caller must not use it
         until the future is done. Errors call it `name`. Lost packets leave nothing out unless it is
-        `bounded`. Raises CollectiveInputError and GroupDestroyedError.
+        `bounded`. `priority` is that of `Session.allreduce`. Raises CollectiveInputError and
+        GroupDestroyedError.
         """
         place = f"rank {self.rank}, {name} ({values.numel()} of {values.dtype})"
         if self._is_closed:
@@ -209,6 +226,7 @@ class SwitchfoldState:
                     name,
                     precision=self.precision,
                     bounded=bounded,
+                    priority=priority,
                 )
             )
         else:
@@ -254,6 +272,14 @@ class SwitchfoldState:
     def _join(self, job: str, straggler: StragglerPolicy) -> Session:
         place = GroupPlace(job, self.rank, self.num_ranks, _dist.get_rank(), run=self._agree_run())
         return place.join(place.open_transport(), self.timeout, straggler=straggler)
+
+    def _bucket_priorities(self) -> BucketPriorities:
+        try:
+            return BucketPriorities(num_classes(self.session, f"rank {self.rank}"))
+        except ConfigurationError:
+            if self._owns_session:
+                self.session.close()
+            raise
 
     def _agree_run(self) -> str:
         """Return the text of rank 0 that tells this job from others with its token."""
@@ -309,7 +335,12 @@ def allreduce_hook(
             values.div_(state.num_ranks), group=state.process_group, async_op=True
         )
         return work.get_future().then(_only_tensor)
-    return state.average(values, f"DDP bucket {bucket.index()}", state.bounded(bucket))
+    return state.average(
+        values,
+        f"DDP bucket {bucket.index()}",
+        state.bounded(bucket),
+        priority=state.priority(bucket),
+    )
 
 
 def _tolerant(straggler: StragglerPolicy, tolerance: ParameterTolerance) -> StragglerPolicy:

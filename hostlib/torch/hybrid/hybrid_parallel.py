@@ -65,6 +65,9 @@ class HybridParallel(nn.Module):
     default. `critical`: what they may lack in critical regimes of the training, if less. `guard`:
     when they lack nothing for a while, because loss takes what they may lack.
     `fill`: what takes the place of what is missing (`FillPolicy`).
+    `front_first`: gradients of front layers that the switch sums, which the next forward pass needs
+    first, have a higher priority in its queues; `session` must ask for a `max_priority` of 2 or
+    more.
     `timeout_s`: limit for the exchange of a layer, counted from its turn.
     `first_iteration`: number of the first iteration, for a run that resumes with the same servers;
     see `iteration`.
@@ -96,6 +99,7 @@ class HybridParallel(nn.Module):
         critical: CriticalRegimes | None = None,
         guard: LossGuard | None = None,
         fill: FillPolicy | str = FillPolicy.MEAN,
+        front_first: bool = False,
         timeout_s: float = 60.0,
         first_iteration: int = 0,
         address: str = "",
@@ -129,6 +133,7 @@ class HybridParallel(nn.Module):
             critical=critical,
             guard=guard,
             fill=fill_policy(fill),
+            front_first=front_first,
             timeout_s=timeout_s,
             first_iteration=first_iteration,
             address=address or peer_address(dist.get_rank()),

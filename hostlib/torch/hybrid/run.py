@@ -25,6 +25,7 @@ from ...session import Session
 from ...step_tolerance import CriticalRegimes, LossGuard, StepTolerance
 from ...straggler import WAIT_FOR_ALL, StragglerPolicy
 from ...tracing.timeline import WAIT
+from ..layer_priority import num_classes, priority_at
 from ..session_use import use_of
 from ..staging.streams import mark_now
 from ..syncers.sync_error import SyncError, sync_error
@@ -62,6 +63,7 @@ class HybridOptions:
     critical: CriticalRegimes | None
     guard: LossGuard | None
     fill: FillPolicy
+    front_first: bool
     timeout_s: float
     first_iteration: int
     address: str
@@ -129,6 +131,15 @@ class HybridRun:
             is_partial=self._straggler.leaves_out_late,
         )
         self._check_agreement()
+        self._classes = 1
+        self._priorities: dict[str, int] = {}  # of the sum that begins with a parameter
+        if options.front_first:
+            if session is None:
+                raise ConfigurationError(
+                    f"{self._place}: front_first without a session; priorities are of gradients"
+                    " that a switch sums"
+                )
+            self._classes = num_classes(session, self._place)
         self._losses = SwitchLosses(
             self._layers,
             options.tolerance,
@@ -220,6 +231,7 @@ class HybridRun:
                 timeout_s=options.timeout_s,
                 straggler=self._straggler,
                 losses=self._losses,
+                priorities=self._priorities,
             ),
         )
 
@@ -302,8 +314,10 @@ class HybridRun:
     def _make_syncers(self, plan: HybridPlan) -> None:
         syncers: list[Syncer] = []
         turn = Turn()
-        for place in plan.order:
+        for number, place in enumerate(plan.order):
             layer = self._layers[place]
+            priority = priority_at(number, len(plan.order), self._classes)
+            self._priorities |= dict.fromkeys((p.name for p in layer.parameters), priority)
             syncer = Syncer(
                 turn,
                 layer.name,

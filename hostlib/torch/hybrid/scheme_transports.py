@@ -61,6 +61,8 @@ class TransportOptions:
     timeout_s: float
     straggler: StragglerPolicy
     losses: SwitchLosses
+    priorities: Mapping[str, int]
+    """Of sums by a switch, by key."""
 
 
 @final
@@ -137,7 +139,10 @@ class SchemeTransports:
             if self._session is None:
                 raise ConfigurationError("the book has layers for the switch, but no session")
             self._channels[Scheme.INA] = SwitchChannel(
-                self._session, self._options.timeout_s, self._options.losses
+                self._session,
+                self._options.timeout_s,
+                self._options.losses,
+                self._options.priorities,
             )
         is_multicast = {entry.is_copied for entry in book.entries if entry.scheme is Scheme.SFB}
         if False in is_multicast:

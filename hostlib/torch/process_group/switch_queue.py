@@ -52,6 +52,7 @@ class QueuedTransfer:
     precision: Precision = "exact"
     bounded: BoundedSum | None = None
     """What it may lack, in a job that tolerates loss; None: nothing."""
+    priority: int = 0
     ready_s: float = field(default_factory=time.monotonic)
 
 
@@ -182,6 +183,7 @@ class SwitchQueue:
                 precision=transfer.precision,
                 round_to=transfer.staging.round_to if transfer.precision == "exact" else None,
                 tolerance=None if is_exact else self._tolerance_of(transfer),
+                priority=transfer.priority,
             )
         except Exception as error:
             outcome = error

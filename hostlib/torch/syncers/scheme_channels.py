@@ -104,7 +104,15 @@ class SwitchChannel:
     is_ordered = True
     takes_float64 = True
 
-    def __init__(self, session: Session, timeout_s: float, losses: SwitchLosses) -> None:
+    def __init__(
+        self,
+        session: Session,
+        timeout_s: float,
+        losses: SwitchLosses,
+        priorities: Mapping[str, int] | None = None,
+    ) -> None:
+        """`priorities`: of gradients, by key, which may change; others have 0."""
+        self._priorities: Mapping[str, int] = {} if priorities is None else priorities
         self._session = session
         self._timeout_s = timeout_s
         self._losses = losses
@@ -120,6 +128,7 @@ class SwitchChannel:
             timeout_s=self._timeout_s,
             nonfinite="propagate",
             tolerance=bounded.tolerance,
+            priority=self._priorities.get(key, 0),
         )
         return _SwitchReception(future, bounded)
 

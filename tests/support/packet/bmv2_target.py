@@ -200,6 +200,15 @@ class Bmv2Target:
         assert "Error" not in said.stdout + said.stderr, said.stdout + said.stderr
 
     @property
+    def thrift_port(self) -> int | None:
+        """Where Thrift calls are taken; None: this BMv2 has no Thrift."""
+        return None if self._thrift_port is None else int(self._thrift_port)
+
+    def receive_until(self, port: int, end: bytes) -> list[bytes]:
+        """Return what leaves a port before a frame that ends so."""
+        return self._links[port].receive_until(end)
+
+    @property
     def has_queue_rate(self) -> bool:
         """Whether set_queue_rate works here."""
         return self._thrift_port is not None and shutil.which(CLI) is not None

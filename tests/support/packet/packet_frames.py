@@ -45,6 +45,7 @@ class Job:
     slot_base: int = 8
     slot_count: int = 4
     allow_partial: bool = False
+    max_priority: int = 0
 
     @property
     def multicast_group_id(self) -> int:

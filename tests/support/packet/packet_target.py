@@ -86,7 +86,7 @@ def job_entries(job: Job) -> list[Entry]:
                 "multicast_group_id": job.multicast_group_id,
                 "allow_partial": int(job.allow_partial),
                 "level": 0,
-                "max_priority": 0,
+                "max_priority": job.max_priority,
             },
         )
     ]

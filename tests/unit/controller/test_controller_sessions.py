@@ -103,6 +103,8 @@ def test_session_barrier_released_while_away_is_answered_again(tmp_path: Path):
         ({"straggler": pb.Straggler(quorum=1)}, StatusCode.INVALID_ARGUMENT, "quorum 1"),
         ({"path": pb.SWITCH}, StatusCode.INVALID_ARGUMENT, "path switch"),
         ({"weight": -1.0}, StatusCode.INVALID_ARGUMENT, "JoinRequest.weight is -1.0; 0 to 1000000"),
+        ({"max_priority": 8}, StatusCode.INVALID_ARGUMENT, "JoinRequest.max_priority is 8; 0 to 7"),
+        ({"max_priority": 2}, StatusCode.INVALID_ARGUMENT, "said 2 workers (at least 1)"),
         ({"min_workers": 3}, StatusCode.INVALID_ARGUMENT, "above the 2 workers"),
         ({"worker_id": 0}, StatusCode.INVALID_ARGUMENT, "taken by 10.0.0.1"),
         ({"wire_version": 9}, StatusCode.FAILED_PRECONDITION, "wire version 9"),

@@ -67,6 +67,7 @@ def test_tunnel_transport() -> None:
         ("SWITCHFOLD_ADDRESS", ""),
         ("SWITCHFOLD_WEIGHT", "0"),
         ("SWITCHFOLD_WEIGHT", "much"),
+        ("SWITCHFOLD_MAX_PRIORITY", "8"),
         ("SWITCHFOLD_PATH", "air"),
         ("SWITCHFOLD_SLOTS", "-1"),
         ("SWITCHFOLD_JOINING", "yes"),
@@ -95,12 +96,18 @@ def test_environment_sets_the_options_that_the_program_does_not() -> None:
     variables = {
         "SWITCHFOLD_SLOTS": "20",
         "SWITCHFOLD_WEIGHT": "2.5",
+        "SWITCHFOLD_MAX_PRIORITY": "3",
         "SWITCHFOLD_PATH": "host",
         "SWITCHFOLD_INGRESS_PORT": "s1-eth1",
     }
     options = SessionOptions(timeout_s=7.0, slots_wanted=10)
     assert complete_from_environment(options, variables) == SessionOptions(
-        timeout_s=7.0, slots_wanted=10, weight=2.5, path="host", ingress_port="s1-eth1"
+        timeout_s=7.0,
+        slots_wanted=10,
+        weight=2.5,
+        max_priority=3,
+        path="host",
+        ingress_port="s1-eth1",
     )
 
 

@@ -63,6 +63,11 @@ def test_numbering_is_the_wire_formats(prefix: str, numbers: type[enum.IntEnum])
     assert ours == {member.name: member.value for member in numbers}
 
 
+def test_highest_priority_is_the_wire_formats() -> None:
+    (width,) = re.findall(r"typedef bit<(\d+)> +priority_t;", _text("constants.p4"))
+    assert (1 << int(width)) - 1 == wire.MAX_PRIORITY
+
+
 def test_values_per_packet_are_the_wire_formats() -> None:
     assert VALUES_PER_PACKET == {
         "narrow": wire.VALUES_PER_PACKET_NARROW,
