@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
 SOURCE = "tests.support.tolerance_tasks:task"
-EPOCHS, STEPS, ROUNDS = 2, 6, 2
+EPOCHS, STEPS, ROUNDS = 2, 6, 1
 TOLERANCE = 0.2
 
 
@@ -44,8 +44,9 @@ def test_contenders_train_alike_over_links_that_lose(
                 )
             )
             for name, contender in known.items()
+            if name != "repair"  # as the tolerance command trains without loss
         }
-    whole = found["repair"].training.metrics[-1]
+    whole = found["gloo"].training.metrics[-1]
     for name, each in found.items():
         training = each.training
         assert (each.steps, len(each.sums)) == (STEPS, ROUNDS)
