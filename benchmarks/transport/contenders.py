@@ -47,11 +47,6 @@ class TransportContender:
         """Whether its fabric only routes."""
         return self.place != "switches"
 
-    @property
-    def least_coverage(self) -> float:
-        """Share of all contributions that a sum has at least."""
-        return 1 - (self.tolerance or 0.0)
-
 
 def contenders(tolerance: float, elements: int) -> dict[str, TransportContender]:
     """Return all contenders by name; `tolerance` is that of those that have one.

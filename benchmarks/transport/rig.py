@@ -300,9 +300,11 @@ class TransportRig:
             return failed[0]
         if len({each["checksum"] for each in answers}) != 1:
             raise TransportRunError(f"{name}: workers hold different sums of round {number}")
-        coverage = answers[0]["coverage"]
-        if coverage < contender.least_coverage:
-            raise TransportRunError(f"{name}: a sum lacks more than is tolerated: {coverage:.4f}")
+        if excess := answers[0]["excess"]:
+            raise TransportRunError(
+                f"{name}: the sum of round {number} lacks {excess} contributions more than are"
+                f" tolerated; its coverage is {answers[0]['coverage']:.4f}"
+            )
         seconds = max(a["ended_s"] for a in answers) - min(a["began_s"] for a in answers)
         counts = Counter[str]()
         for answer in answers:
@@ -310,7 +312,7 @@ class TransportRig:
         busy, total = times_after.busy_s - times.busy_s, times_after.total_s - times.total_s
         return Round(
             seconds=seconds,
-            coverage=coverage,
+            coverage=answers[0]["coverage"],
             link_bytes=after.own_bytes - before.own_bytes,
             busiest_s=after.busiest_s(before),
             seen=after.seen - before.seen,

@@ -122,6 +122,12 @@ class Summed:
         )
         return share / self.total.size
 
+    @property
+    def excess(self) -> int:
+        """How many contributions a part lacks beyond what it may lack; 0: none does."""
+        found = [each for _, _, each in self.parts if each is not None]
+        return max((max(0, each.num_missing - each.num_tolerated) for each in found), default=0)
+
 
 Summer = Callable[[Floats], Summed]
 
@@ -345,6 +351,7 @@ def run(
         "began_s": began_s,
         "ended_s": ended_s,
         "coverage": summed.coverage,
+        "excess": summed.excess,
         "checksum": zlib.crc32(summed.total.tobytes()),
         "counts": {name: counts[name] for name in _COUNTS},
     }

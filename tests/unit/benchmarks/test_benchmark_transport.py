@@ -202,6 +202,11 @@ def test_expected_sum_leaves_out_what_is_said_to_be_missing() -> None:
     expected[6:] = arrays[0][6:]
     np.testing.assert_array_equal(given.expected(3, summed), expected)
     assert summed.coverage == pytest.approx(0.875)
+    assert summed.excess == 0
+    few = LossTolerance(loss=0.1)
+    counts, bitmaps = np.array([0, 1], np.uint16), np.array([0, 0b01], np.uint32)
+    lacking = Delivery((0, 1), 4, 2, counts, bitmaps, tolerance=few)
+    assert Summed(arrays[0], [(0, 4, delivery), (4, 8, lacking)]).excess == 3
 
 
 @pytest.mark.parametrize(("elements", "dropped"), [(352 * 40, 4), (352 * 39 + 1, 4), (352 * 9, 0)])
