@@ -17,6 +17,12 @@ NUM_WORKERS: Final = 4
 ALL_LOSS: Final = 0.999
 """The largest tolerance in use: 1 itself is not a tolerance, as every chunk has somebody."""
 
+REPAIR: Final = "repair"
+RING: Final = "ring"
+"""The contenders that others are compared with: the first one first."""
+_CONTROLS: Final = ("cubic", "dctcp")
+"""Of TCP, beside the kernel's default."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TransportContender:
@@ -26,7 +32,10 @@ class TransportContender:
     title: str
     place: AddingPlace
     tolerance: float | None = None
-    """Share of contributions that a sum may lack; None: the job tolerates nothing."""
+    """Share of contributions that a sum may lack; None: the job tolerates nothing. Workers that add
+    among themselves leave out this share before they send."""
+    congestion_control: str = ""
+    """Of TCP; "": the kernel's default."""
 
     @property
     def has_datagrams(self) -> bool:
@@ -37,11 +46,6 @@ class TransportContender:
     def is_on_plain_fabric(self) -> bool:
         """Whether its fabric only routes."""
         return self.place != "switches"
-
-    @property
-    def least_coverage(self) -> float:
-        """Share of all contributions that a sum has at least."""
-        return 1 - (self.tolerance or 0.0)
 
 
 def contenders(tolerance: float, elements: int) -> dict[str, TransportContender]:
@@ -76,15 +80,25 @@ def contenders(tolerance: float, elements: int) -> dict[str, TransportContender]
             place="shards",
             tolerance=tolerance,
         ),
-        TransportContender(name="ring", title=f"TCP {algorithm}", place="hosts"),
+        TransportContender(name=RING, title=f"TCP {algorithm}", place="hosts"),
+        TransportContender(
+            name="ring-dropping",
+            title=f"TCP {algorithm}, {share} not sent",
+            place="hosts",
+            tolerance=tolerance,
+        ),
+        *(
+            TransportContender(
+                name=f"ring-{control}",
+                title=f"TCP {algorithm}, {control.upper()}",
+                place="hosts",
+                congestion_control=control,
+            )
+            for control in _CONTROLS
+        ),
         TransportContender(name="ps", title="TCP parameter server", place="tcp-server"),
     )
     return {each.name: each for each in every}
-
-
-REPAIR: Final = "repair"
-RING: Final = "ring"
-"""The contenders that others are compared with: the first one first."""
 
 
 def chosen(text: str, tolerance: float, elements: int) -> list[TransportContender]:

@@ -38,6 +38,7 @@ from benchmarks.transport.conditions import (  # noqa: E402
     LossCondition,
     parse_conditions,
 )
+from benchmarks.transport.congestion import default_control, why_skipped  # noqa: E402
 from benchmarks.transport.contenders import TransportContender, chosen  # noqa: E402
 from benchmarks.transport.figures import rows_of  # noqa: E402
 from benchmarks.transport.rig import (  # noqa: E402
@@ -67,7 +68,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add(
         "--conditions",
-        type=_checked(parse_conditions),
+        type=checked(parse_conditions),
         default=CONDITIONS,
         metavar="LIST",
         help="WHAT[:up|:down][:traffic] and so on: a share of packets, or bursts such as burst75 or"
@@ -85,7 +86,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add(
         "--rounds",
-        type=_checked(_count),
+        type=checked(count),
         default=40,
         metavar="N",
         help="sums by each contender under each condition, default 40",
@@ -99,21 +100,21 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add(
         "--least",
-        type=_checked(_count),
+        type=checked(count),
         default=5,
         metavar="N",
         help="rounds that are taken whatever they last, default 5",
     )
     add(
         "--elements",
-        type=_checked(_count),
+        type=checked(count),
         default=160_000,
         metavar="N",
         help="size of the float32 tensor, default 160000",
     )
     add(
         "--rate",
-        type=_checked(parse_rate),
+        type=checked(parse_rate),
         default="50M",
         metavar="RATE",
         help="of each host's link; uplinks have half of it, a quarter of what the workers of a leaf"
@@ -140,7 +141,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
+def checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
     """Let argparse show why a value is refused."""
 
     def read_or_refuse(text: str) -> Any:
@@ -152,7 +153,8 @@ def _checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return read_or_refuse
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """Return a whole number above 0; ValueError."""
     number = int(text)
     if number < 1:
         raise ValueError(f"{text} is less than 1")
@@ -253,11 +255,20 @@ def write(
     report.draw(times, titles, options.out / "transport.png")
 
 
+def measurable(contenders: Sequence[TransportContender]) -> list[TransportContender]:
+    """Return the contenders that this machine can measure; print why it cannot measure others."""
+    reasons = {each.name: why_skipped(each) for each in contenders}
+    for name, reason in reasons.items():
+        if reason:
+            print(f"{name} is skipped: {reason}")
+    return [each for each in contenders if not reasons[each.name]]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark; SystemExit says why it stopped."""
     options = parse_options(arguments)
     check_machine(has_torch=False)
-    machine = describe_machine(has_torch=False)
+    machine = describe_machine(has_torch=False) | {"congestion_control": default_control()}
     size = Size(
         elements=options.elements,
         rate_bits_per_s=options.rate,
@@ -265,6 +276,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         timeout_s=options.timeout,
     )
     print(machine_line(machine))
+    print(f"TCP has {default_control()}, unless a contender names another congestion control")
+    options.contenders = measurable(options.contenders)
     print(
         f"{4 * size.elements / 1e6:g} MB of float32, 4 workers on two leaves, links of hosts"
         f" {size.rate_bits_per_s / 1e6:g} Mbit/s, uplinks {size.rate_bits_per_s / 2e6:g} Mbit/s;"

@@ -19,13 +19,16 @@ answer or drop all that goes to their UDP port, or comes from it.
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, final
 
+from benchmarks.transport.conditions import LossCondition
 from switchfold.bmv2_topos import Host, Switch, Testbed, Topology, leaf_spine
 from switchfold.bmv2_topos.network import namespaces
 from switchfold.bmv2_topos.network.links import create_internal_pair, interface_index
@@ -40,6 +43,7 @@ from switchfold.bmv2_topos.processes.tokens import controller_environment, draw_
 from switchfold.bmv2_topos.topology.topology import Link
 from switchfold.hostlib.credentials import Role
 
+ROOT: Final = Path(__file__).resolve().parents[2]
 WORKERS: Final = ("h1", "h2", "h5", "h6")
 SERVER: Final = "h3"
 OTHERS: Final = ("h4", "h8")
@@ -52,6 +56,7 @@ _KERNEL_END, _SWITCH_END = "agg", "agg-sw"
 """The interfaces between a host's kernel and the softswitch on it."""
 _KERNEL_MAC: Final = "02:53:46:00:00:0a"
 _SERVICE_MAC: Final = "02:53:46:00:00:fe"
+_THREADS: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _PERMANENT: Final = 0x80  # linux/neighbour.h: NUD_PERMANENT
 _LINK_SCOPE: Final = 253  # linux/rtnetlink.h: RT_SCOPE_LINK
 
@@ -80,6 +85,19 @@ def service_address(host: str) -> str:
 def adder_name(host: str) -> str:
     """Return the name of the softswitch on a host, as its controller knows it."""
     return f"on-{host}"
+
+
+def impair_workers(testbed: Testbed, condition: LossCondition, *, seed: int) -> None:
+    """Let the links of all workers lose what a condition says, each direction by a seed of its own.
+
+    They stay so until the next call.
+    """
+    topology = testbed.topology
+    for number, name in enumerate(WORKERS):
+        leaf = topology.switch_of(host_named(topology, name)).name
+        for sender in (name, leaf):
+            settings = condition.settings_of(is_up=sender == name, seed=seed + number)
+            testbed.impair_link(name, leaf, settings, sender=sender)
 
 
 @final
@@ -152,6 +170,19 @@ class PlainFabric:
                 )
 
         namespaces.call_with_route(self._namespace(host), enter)
+
+    def use_congestion_control(self, name: str) -> None:
+        """Let new TCP connections between workers use a congestion control; "": the default.
+
+        Namespaces may not choose any as their default, but a route may.
+        """
+        topology = self.testbed.topology
+        hosts = [host_named(topology, worker) for worker in WORKERS]
+        for host in hosts:
+            others = [each.address for each in hosts if each != host]
+            gateway = topology.switch_of(host).address
+            enter = functools.partial(_enter_controls, name, others, gateway, host.interface)
+            namespaces.call_with_route(self._namespace(host), enter)
 
     def _start_adders(self) -> None:
         folder = self.testbed.run_directory
@@ -263,9 +294,25 @@ def _enter_route(route: Any, address: str, interface: str, mac: str) -> None:
     route.route("add", dst=f"{address}/32", oif=index, scope=_LINK_SCOPE)
 
 
+def _enter_controls(
+    name: str, others: Sequence[str], gateway: str, interface: str, route: Any
+) -> None:
+    """Enter routes of a host to others whose connections use a congestion control."""
+    index = interface_index(route, interface)
+    metrics = {"metrics": {"cc_algo": name}} if name else {}
+    for address in others:
+        route.route("replace", dst=f"{address}/32", gateway=gateway, oif=index, **metrics)
+
+
 def _lines(**values: str | int) -> str:
     """Return TOML: a JSON string is a basic string there."""
     return "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
+
+
+def module_environment() -> dict[str, str]:
+    """Return variables of processes that load modules of this checkout."""
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    return {**_THREADS, "PYTHONPATH": path}
 
 
 def start_module(

@@ -25,6 +25,9 @@ _COLOURS: Final = {
     "shards": "#8c564b",
     "shards-tolerant": "#c49c94",
     "ring": "#7f7f7f",
+    "ring-dropping": "#bcbd22",
+    "ring-cubic": "#17becf",
+    "ring-dctcp": "#e377c2",
     "ps": "#000000",
 }
 

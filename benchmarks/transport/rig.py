@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TextIO, final
 
@@ -27,20 +26,19 @@ from benchmarks.transport.fabrics import (
     adder_name,
     fabric,
     host_named,
+    impair_workers,
+    module_environment,
     start_module,
 )
+from benchmarks.transport.readings import LinkReading
 from benchmarks.transport.worker import SessionPlan, WorkerPlan
 from switchfold.bmv2_topos import Testbed
 from switchfold.bmv2_topos.errors import TestbedError
 from switchfold.bmv2_topos.processes.processes import ManagedProcess, log_tail
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 _READY_S: Final = 120.0
 _SPARE_S: Final = 30.0
 """How much longer than its timeout a sum may take to fail."""
-LOSSES: Final = ("lost", "burst_lost", "script_lost")
-"""Counters of a relay: of what it lost on purpose."""
-_THREADS: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 class TransportRunError(Exception):
@@ -123,6 +121,9 @@ class TransportRig:
         self._topology = fabric(size.rate_bits_per_s)
         self._stack = ExitStack()
         self._workers: dict[bool, _Workers] = {}  # by whether the fabric is plain
+        self._plain: PlainFabric | None = None
+        self._control = ""
+        """Congestion control of connections that workers make now; "": the default."""
         self._traffic: list[ManagedProcess] = []
         self.condition = LOSSLESS
 
@@ -167,13 +168,14 @@ class TransportRig:
                 for host in hosts
             ]
         plain = self._stack.enter_context(PlainFabric(self._topology, adders, name=name))
+        self._plain = plain
         if "tcp-server" in places(contenders):
             host = host_named(self._topology, SERVER)
             words = [host.address, str(len(WORKERS)), str(self._size.timeout_s), "{ready_fd}"]
             start_module(
                 *(plain.testbed, "tcp-server", "tcp_server", words),
                 node=host,
-                environment=_environment(),
+                environment=module_environment(),
                 ready_timeout_s=_READY_S,
             )
         sessions = [
@@ -211,6 +213,7 @@ class TransportRig:
             timeout_s=self._size.timeout_s,
             sessions=tuple(sessions),
             contenders={each.name: jobs_of(each, sessions) for each in contenders},
+            places={each.name: each.place for each in contenders},
             tolerances={each.name: each.tolerance for each in contenders},
         )
         plan.write(folder / "worker.json")
@@ -229,7 +232,7 @@ class TransportRig:
                 node=host,
                 environment={
                     **testbed.endpoint(host.worker_id).environment("none"),
-                    **_environment(),
+                    **module_environment(),
                 },
             )
             for number, host in enumerate(hosts)
@@ -257,11 +260,7 @@ class TransportRig:
             process.stop()
         self._traffic.clear()
         for workers in self._workers.values():
-            for number, name in enumerate(WORKERS):
-                leaf = self._topology.switch_of(host_named(self._topology, name)).name
-                for sender in (name, leaf):
-                    settings = condition.settings_of(is_up=sender == name, seed=seed + number)
-                    workers.testbed.impair_link(name, leaf, settings, sender=sender)
+            impair_workers(workers.testbed, condition, seed=seed)
             if condition.has_traffic:
                 self._start_traffic(workers.testbed)
         self.condition = condition
@@ -276,7 +275,7 @@ class TransportRig:
                     start_module(
                         *(testbed, f"traffic-{host.name}-{is_sender:d}", "traffic", words),
                         node=host,
-                        environment=_environment(),
+                        environment=module_environment(),
                         ready_timeout_s=_READY_S,
                     )
                 )
@@ -288,21 +287,24 @@ class TransportRig:
         """
         contender = self._contenders[name]
         workers = self._workers[contender.is_on_plain_fabric]
+        self._use_control(contender)
         workers.say(contender=name, round=number)
         workers.answers()
-        before, times = _Reading.of(workers.testbed), read_times([])
+        before, times = LinkReading.of(workers.testbed), read_times([])
         workers.say(go=True)
         answers = workers.answers()
-        times_after, after = read_times([]), _Reading.of(workers.testbed)
+        times_after, after = read_times([]), LinkReading.of(workers.testbed)
         if failed := [each["failed"] for each in answers if "failed" in each]:
             workers.say(forget=name)
             workers.answers()
             return failed[0]
         if len({each["checksum"] for each in answers}) != 1:
             raise TransportRunError(f"{name}: workers hold different sums of round {number}")
-        coverage = answers[0]["coverage"]
-        if coverage < contender.least_coverage:
-            raise TransportRunError(f"{name}: a sum lacks more than is tolerated: {coverage:.4f}")
+        if excess := answers[0]["excess"]:
+            raise TransportRunError(
+                f"{name}: the sum of round {number} lacks {excess} contributions more than are"
+                f" tolerated; its coverage is {answers[0]['coverage']:.4f}"
+            )
         seconds = max(a["ended_s"] for a in answers) - min(a["began_s"] for a in answers)
         counts = Counter[str]()
         for answer in answers:
@@ -310,7 +312,7 @@ class TransportRig:
         busy, total = times_after.busy_s - times.busy_s, times_after.total_s - times.total_s
         return Round(
             seconds=seconds,
-            coverage=coverage,
+            coverage=answers[0]["coverage"],
             link_bytes=after.own_bytes - before.own_bytes,
             busiest_s=after.busiest_s(before),
             seen=after.seen - before.seen,
@@ -322,49 +324,12 @@ class TransportRig:
             traffic_bits_per_s=8 * after.most_traffic(before) / seconds,
         )
 
-
-@dataclass(frozen=True, kw_only=True)
-class _Reading:
-    """Counters of a testbed's links at one time."""
-
-    carried: dict[tuple[str, str], int]
-    """Bytes by link and direction."""
-    rates: dict[str, int]
-    """Bits/s by link."""
-    seen: int
-    lost: int
-
-    @classmethod
-    def of(cls, testbed: Testbed) -> Self:
-        carried: dict[tuple[str, str], int] = {}
-        for link in testbed.link_bytes():
-            carried[link.host, "up"] = link.from_host_bytes
-            carried[link.host, "down"] = link.to_host_bytes
-        for link in testbed.switch_link_bytes():
-            carried[f"{link.a}-{link.b}", "up"] = link.from_a_bytes
-            carried[f"{link.a}-{link.b}", "down"] = link.from_b_bytes
-        every = (*testbed.topology.links, *testbed.topology.switch_links)
-        impaired = testbed.impaired_links.show()
-        return cls(
-            carried=carried,
-            rates={link.name: link.rate_bits_per_s or 0 for link in every},
-            seen=sum(each.counters["seen"] for each in impaired),
-            lost=sum(each.counters[cause] for each in impaired for cause in LOSSES),
-        )
-
-    @property
-    def own_bytes(self) -> int:
-        ours = (*WORKERS, SERVER)
-        return sum(count for (link, _), count in self.carried.items() if link in ours)
-
-    def busiest_s(self, before: Self) -> float:
-        return max(
-            8 * (count - before.carried[link, side]) / self.rates[link]
-            for (link, side), count in self.carried.items()
-        )
-
-    def most_traffic(self, before: Self) -> int:
-        return max(self.carried[h, "down"] - before.carried[h, "down"] for h in OTHERS)
+    def _use_control(self, contender: TransportContender) -> None:
+        """Let connections that a contender's workers make use its congestion control."""
+        if contender.place == "hosts" and contender.congestion_control != self._control:
+            assert self._plain is not None, "workers add among themselves on the plain fabric"
+            self._plain.use_congestion_control(contender.congestion_control)
+            self._control = contender.congestion_control
 
 
 def jobs_of(contender: TransportContender, sessions: Sequence[SessionPlan]) -> tuple[str, ...]:
@@ -387,12 +352,6 @@ def _job_tolerances(contenders: Sequence[TransportContender]) -> list[float | No
     given = [each.tolerance for each in contenders]
     stated = [each for each in given if each is not None]
     return [None] * (None in given) + stated[:1]
-
-
-def _environment() -> dict[str, str]:
-    """Return variables of processes that load modules of this checkout."""
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    return {**_THREADS, "PYTHONPATH": path}
 
 
 __all__ = ["Round", "Size", "TestbedError", "TransportRig", "TransportRunError", "jobs_of"]

@@ -26,19 +26,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.transport import tcp_server
-from benchmarks.transport.contenders import RING
+from benchmarks.transport.among_hosts import join_among_hosts
+from benchmarks.transport.contenders import AddingPlace
+from benchmarks.transport.dropping import DroppedChunks
 from switchfold.hostlib import LossTolerance, Session, SessionOptions, StragglerPolicy
 from switchfold.hostlib.config import join_from_environment
-from switchfold.hostlib.control.view import Endpoint, JobView, Member
 from switchfold.hostlib.errors import HostlibError
 from switchfold.hostlib.loss_tolerance import Delivery
 from switchfold.hostlib.parameter_server import ClientOptions, ParameterClient
 from switchfold.hostlib.peers import PeerServer
-from switchfold.hostlib.slots.wire import VALUES_PER_PACKET_WIDE
-from switchfold.hostlib.transports.udp import UdpTransport
 
 Floats = NDArray[np.float32]
 _PEER_PORT: Final = 29_700
+"""Of the first contender among hosts."""
 _KEY: Final = "tensor"
 _SHIFT: Final = 1009
 """Elements between the same number in one round and in the next."""
@@ -83,8 +83,15 @@ class WorkerPlan:
     sessions: tuple[SessionPlan, ...]
     contenders: dict[str, tuple[str, ...]]
     """By contender, the jobs among which the tensor is divided; none: it goes by TCP."""
+    places: dict[str, AddingPlace]
+    """By contender, who adds."""
     tolerances: dict[str, float | None]
     """By contender, what its sums may lack."""
+
+    @property
+    def among_hosts(self) -> list[str]:
+        """The contenders whose workers add among themselves."""
+        return [name for name, place in self.places.items() if place == "hosts"]
 
     def write(self, path: Path) -> None:
         """Write the plan as JSON."""
@@ -114,6 +121,12 @@ class Summed:
             for start, end, delivery in self.parts
         )
         return share / self.total.size
+
+    @property
+    def excess(self) -> int:
+        """How many contributions a part lacks beyond what it may lack; 0: none does."""
+        found = [each for _, _, each in self.parts if each is not None]
+        return max((max(0, each.num_missing - each.num_tolerated) for each in found), default=0)
 
 
 Summer = Callable[[Floats], Summed]
@@ -159,9 +172,11 @@ class TransportWorker:
         self._stack = stack
         self._sessions: dict[str, Session] = {}
         self._summers: dict[str, Summer] = {}
-        self._among = stack.enter_context(ExitStack())
-        """The session among hosts."""
-        self._peers: PeerServer | None = None
+        self._among: dict[str, ExitStack] = {
+            name: stack.enter_context(ExitStack()) for name in plan.among_hosts
+        }
+        """The sessions among hosts, by contender."""
+        self._peers: dict[str, PeerServer] = {}
 
     def open(self) -> None:
         """Join all jobs."""
@@ -197,8 +212,9 @@ class TransportWorker:
 
     def prepare(self, contender: str) -> None:
         """Listen for other workers, if the next sum will connect to them."""
-        if contender == RING and contender not in self._summers:
-            self._peers = PeerServer(self._address, _PEER_PORT)
+        if contender in self._among and contender not in self._summers:
+            port = _PEER_PORT + self._plan.among_hosts.index(contender)
+            self._peers[contender] = PeerServer(self._address, port)
 
     def summer(self, contender: str) -> Summer:
         """Return the function by which a contender sums; the first call connects by TCP."""
@@ -208,14 +224,14 @@ class TransportWorker:
 
     def forget(self, contender: str) -> None:
         """Let workers connect to each other again, after a sum among them failed."""
-        if contender == RING and contender in self._summers:
-            self._among.close()
+        if contender in self._among and contender in self._summers:
+            self._among[contender].close()
             del self._summers[contender]
 
     def _make_summer(self, contender: str) -> Summer:
         if jobs := self._plan.contenders[contender]:
             return self._over_sessions(contender, [self._sessions[job] for job in jobs])
-        return self._among_hosts() if contender == RING else self._by_server()
+        return self._among_hosts(contender) if contender in self._among else self._by_server()
 
     def _over_sessions(self, contender: str, sessions: list[Session]) -> Summer:
         loss = self._plan.tolerances[contender]
@@ -238,29 +254,21 @@ class TransportWorker:
 
         return add
 
-    def _among_hosts(self) -> Summer:
-        """Sum by TCP among the workers; their view has no switch."""
-        transport = UdpTransport(self._address)
-        view = JobView(
-            job=1,
-            generation=1,
-            worker_id=self._number,
-            members=tuple(
-                Member(worker_id=i, address=address, peer_address=address, peer_port=_PEER_PORT)
-                for i, address in enumerate(self._plan.workers)
-            ),
-            trees=(),
-            child_id=0,
-            worker_bitmap=0,
-            values_per_packet=VALUES_PER_PACKET_WIDE,
-            switch=Endpoint(address=self._address),  # unused, because there are no trees
+    def _among_hosts(self, contender: str) -> Summer:
+        """Sum by TCP among the workers, of which each may leave out a share."""
+        session = join_among_hosts(
+            self._plan.workers, self._number, self._peers[contender], self._plan.timeout_s
         )
-        options = SessionOptions(timeout_s=self._plan.timeout_s, precision="block")
-        session = Session.direct(view, transport, options, self._peers)
-        self._among.enter_context(session)  # closes the peer server as well
+        self._among[contender].enter_context(session)  # closes the peer server as well
+        share = self._plan.tolerances[contender]
+        numbers = itertools.count()
 
         def add(array: Floats) -> Summed:
-            return Summed(session.allreduce(array).result(), [(0, array.size, None)])
+            if share is None:
+                return Summed(session.allreduce(array).result(), [(0, array.size, None)])
+            dropped = DroppedChunks(share, len(self._plan.workers), array.size, next(numbers))
+            total = session.allreduce(dropped.pack(array)).result()
+            return Summed(dropped.unpack(total), [(0, array.size, dropped.delivery)])
 
         return add
 
@@ -343,6 +351,7 @@ def run(
         "began_s": began_s,
         "ended_s": ended_s,
         "coverage": summed.coverage,
+        "excess": summed.excess,
         "checksum": zlib.crc32(summed.total.tobytes()),
         "counts": {name: counts[name] for name in _COUNTS},
     }

@@ -27,6 +27,7 @@ _SCRIPTS: Final = {
     "training": "training/training.py",
     "hot": "hot_rows/evaluation.py",
     "transport": "transport/evaluation.py",
+    "accuracy": "transport/accuracy.py",
 }
 _DEFAULT: Final = "allreduce"
 
@@ -39,7 +40,7 @@ def bench(arguments: tuple[str, ...]) -> int:
     """Run a benchmark: allreduce against torch's Gloo ring (default) or another.
 
     Others are host, trees, contention, planning, installation, schemes, overlap, training, hot,
-    transport.
+    transport, accuracy.
     All further options go to the script.
     """
     name, options = _DEFAULT, arguments

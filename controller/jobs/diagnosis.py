@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the dead link, switch or worker from the reports of workers without progress.
 
-A worker that is cut off from its switch is evicted. A job leaves a switch that answers nobody. If
-no route remains, the workers behind that switch are evicted; if these are all, the job ends, and
-its reason names what is dead.
+A worker that is cut off from its switch is evicted, but awaited for a while if the job cannot do
+without it. A job leaves a switch that answers nobody. If no route remains, the workers behind that
+switch are evicted; if these are all, the job ends, and its reason names what is dead.
 """
 
 from __future__ import annotations
@@ -104,6 +104,8 @@ class Diagnosis:
         for switch in sorted({live.switch_of(worker_id) for worker_id in cut}):
             here = live.welcomed_at(switch)
             if here & heard:
+                if self._is_last_hope(live, cut & here):
+                    return
                 for worker_id in sorted(cut & here):
                     self._evict_cut_off(live, worker_id)
                 live.stalls.calm()
@@ -226,6 +228,15 @@ class Diagnosis:
         )
         self._manager.end(live, reason)
         return True
+
+    def _is_last_hope(self, live: LiveJob, cut: set[WorkerId]) -> bool:
+        """Whether the job would end without these workers, and their links may yet come back.
+
+        A burst of loss may take all of a worker's packets for a second or two.
+        """
+        if len(live.welcomed - cut) >= live.job.min_workers:
+            return False
+        return live.stalls.silent_s(cut) < self._config.no_route_s - SLACK_S
 
     def _evict_cut_off(self, live: LiveJob, worker_id: WorkerId) -> None:
         worker = live.leases[worker_id].worker

@@ -139,6 +139,10 @@ class Stalls:
         heard = {worker for worker, report in fresh.items() if not report.silent_s}
         return cut, heard, fresh.keys() - cut - heard
 
+    def silent_s(self, workers: set[WorkerId]) -> float:
+        """Return for how long, by their last reports, the switch has answered none of these."""
+        return min(self._reports[worker].silent_s for worker in workers)
+
     def unreached(
         self, workers: set[WorkerId], generation: Generation, now_s: float
     ) -> set[WorkerId]:

@@ -181,6 +181,7 @@ class ClosersStruct(ctypes.Structure):
         ("own", c_uint32),
         ("members", c_uint32),
         ("level", c_uint32),
+        ("is_root", c_uint32),
     )
 
 

@@ -65,11 +65,13 @@ def _members(view: JobView) -> native.MembersStruct:
 def _closers(view: JobView) -> ctypes.Array[native.ClosersStruct]:
     """Return who closes chunks at this worker's switch, by tree; nobody where it is not known."""
     neighbours = [i for i in view.member_ids if view.is_neighbour(i)]
+    everybody = sum(1 << i for i in view.member_ids)
     closers = (native.ClosersStruct * len(view.trees))()
     for tree, each in zip(view.trees, closers, strict=True):
         if view.has_worker_bitmaps and tree.members:
             each.count, each.own = len(neighbours), neighbours.index(view.worker_id)
             each.members, each.level = tree.members, tree.level
+            each.is_root = tree.members == everybody
     return closers
 
 

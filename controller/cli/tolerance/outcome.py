@@ -42,6 +42,8 @@ class TrainingOutcome:
     """The same of the sum that lacked most."""
     dropped: float
     """Share of the ranks' packets that links dropped."""
+    epoch_seconds: tuple[float, ...]
+    """How long each epoch took, without the metric."""
 
     def __post_init__(self) -> None:
         """Check that there is something to judge."""
@@ -54,6 +56,11 @@ class TrainingOutcome:
             if metric >= target:
                 return epoch
         return None
+
+    def seconds_to(self, target: float) -> float | None:
+        """Return how long the epochs to the target took; None: it is never reached."""
+        epochs = self.epochs_to(target)
+        return None if epochs is None else math.fsum(self.epoch_seconds[:epochs])
 
 
 @dataclass(frozen=True, kw_only=True)

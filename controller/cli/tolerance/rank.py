@@ -18,6 +18,7 @@ import json
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Final, cast
@@ -34,7 +35,8 @@ from ....hostlib.torch.training_task import TrainingTask
 from .errors import ToleranceRunError
 from .models import MODELS
 
-_TIMEOUT: Final = timedelta(seconds=120)
+TIMEOUT: Final = timedelta(seconds=120)
+"""Of an allreduce."""
 _WARM_UP_PASSES: Final = 2
 """DDP arranges its buckets after the first backward pass, and tells the other ranks by Gloo."""
 MakeTask = Callable[[int, int, int], object]
@@ -61,15 +63,18 @@ class Missing:
         self._lost += missing * delivery.num_elements
 
 
+Averager = Callable[[SwitchfoldState, GradBucket], torch.futures.Future[torch.Tensor]]
+
+
 class _Hooked:
     """The state that takes a model's buckets: one without tolerance until links lose packets."""
 
-    def __init__(self, state: SwitchfoldState) -> None:
-        self.state = state
+    def __init__(self, state: SwitchfoldState, average: Averager) -> None:
+        self.state, self.average = state, average
 
 
 def _hook(hooked: _Hooked, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    return allreduce_hook(hooked.state, bucket)
+    return hooked.average(hooked.state, bucket)
 
 
 class RankTrainer:
@@ -80,7 +85,7 @@ class RankTrainer:
         self._joined = joined
         self._task: TrainingTask | None = None
         self._state = joined
-        self._hooked = _Hooked(joined)
+        self._hooked = _Hooked(joined, allreduce_hook)
         self._wrapped: Any = None
         self._plan: Mapping[str, Any] = {}
 
@@ -96,17 +101,32 @@ class RankTrainer:
                 " switchfold.hostlib.torch.TrainingTask"
             )
         self._task, self._plan = task, plan
-        self._hooked = _Hooked(self._joined)
+        self._hooked = _Hooked(self._joined, self.averager(plan))
         # Ranks compare their options, by Gloo as well.
-        tolerance = LossTolerance(loss=plan["rate"])
-        self._state = SwitchfoldState(
-            session=self._joined.session, tolerance=tolerance, fill=plan["fill"], timeout=_TIMEOUT
-        )
+        self._state = self.state_of(plan)
         self._wrapped = DistributedDataParallel(task.model, broadcast_buffers=False)
         self._wrapped.register_comm_hook(self._hooked, _hook)
         self._warm_up(task)
         torch.manual_seed(seed + rank)
         return {}
+
+    def state_of(self, plan: Mapping[str, Any]) -> SwitchfoldState:
+        """Return the state by which a plan's model trains."""
+        return SwitchfoldState(
+            session=self._joined.session,
+            tolerance=LossTolerance(loss=plan["rate"]),
+            fill=plan["fill"],
+            timeout=TIMEOUT,
+        )
+
+    def averager(self, plan: Mapping[str, Any]) -> Averager:
+        """Return what averages the buckets of a plan's model."""
+        return allreduce_hook
+
+    @property
+    def verbs(self) -> dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]]:
+        """What the command may ask for."""
+        return {"prepare": self.prepare, "train": self.train}
 
     def train(self, _: Mapping[str, Any]) -> dict[str, Any]:
         """Train as prepared; return what came of it."""
@@ -115,15 +135,18 @@ class RankTrainer:
         epochs = plan["epochs"] or task.epochs
         with self._state as state:
             self._hooked.state = state
-            metrics = [self._measure(task)]
+            metrics, epoch_seconds = [self._measure(task)], list[float]()
             for _epoch in range(epochs):
+                began_s = time.monotonic()
                 self._train_epoch(task, state, missing)
+                epoch_seconds.append(time.monotonic() - began_s)
                 metrics.append(self._measure(task))
         weights = hashlib.sha256()
         for values in task.model.parameters():
             weights.update(values.detach().numpy().tobytes())
         return {
             "metrics": metrics,
+            "epoch_seconds": epoch_seconds,
             "missing": missing.mean,
             "most_missing": missing.most,
             "weights": weights.hexdigest(),
@@ -158,6 +181,9 @@ class RankTrainer:
             return float(task.metric(model))
 
 
+MakeTrainer = Callable[[SwitchfoldState], RankTrainer]
+
+
 def find_maker(source: str) -> MakeTask:
     """Return the built-in model of this name, or a script's function.
 
@@ -178,11 +204,10 @@ def find_maker(source: str) -> MakeTask:
     return cast("MakeTask", made)
 
 
-def serve(connection: socket.socket) -> None:
+def serve(connection: socket.socket, make_trainer: MakeTrainer) -> None:
     """Do what the command asks for, until it closes the connection."""
-    with SwitchfoldState(tolerance=NO_LOSS, timeout=_TIMEOUT) as joined:
-        trainer = RankTrainer(joined)
-        verbs = {"prepare": trainer.prepare, "train": trainer.train}
+    with SwitchfoldState(tolerance=NO_LOSS, timeout=TIMEOUT) as joined:
+        verbs = make_trainer(joined).verbs
         with connection.makefile("rw", encoding="utf-8") as lines:
             for line in lines:
                 request = json.loads(line)
@@ -191,15 +216,15 @@ def serve(connection: socket.socket) -> None:
                 lines.flush()
 
 
-def main() -> None:
+def main(make_trainer: MakeTrainer = RankTrainer) -> None:
     """Be one rank. An error ends it, is told to the command, and is in its log."""
     torch.set_num_threads(1)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect(sys.argv[1])
         connection.sendall(json.dumps({"rank": int(os.environ["RANK"])}).encode() + b"\n")
         try:
-            _dist.init_process_group("gloo", timeout=_TIMEOUT)
-            serve(connection)
+            _dist.init_process_group("gloo", timeout=TIMEOUT)
+            serve(connection, make_trainer)
             _dist.destroy_process_group()
         except Exception as error:
             said = {"error": f"{type(error).__name__}: {error}".partition("\n\nAt:")[0]}

@@ -300,7 +300,7 @@ static int send_flushes(stream_t *stream, slot_t *const *slots, uint32_t count) 
       at[EXPONENT_AT] = 0;
       const closers_t *closers = &stream->closers[slot->tree];
       store16(at + CONTRIBUTORS_AT, (uint16_t)(slot->paid ? closers->level : slot->level));
-      at[EXPECTED_AT] = slot->paid ? (uint8_t)(num_members(closers) - slot->paid) : 0;
+      at[EXPECTED_AT] = slot->paid && closers->is_root ? (uint8_t)(num_members(closers) - slot->paid) : 0;
       if (!slot->paid && slot->level < MAX_LEVEL) slot->level++;
     }
     sent = stream->transport->send(stream->transport, datagrams, part);
@@ -330,8 +330,10 @@ static remedy_t remedy_of(stream_t *stream, slot_t *slot, double now_s) {
   uint32_t turn = tolerance_turn(closers, slot->chunk);
   bool is_turn = turn == 0 || (turn == 1 && slot->signs > 1);
   bool may_close = slot->source->start + slot->chunk >= stream->lenient_from;
-  if (is_turn && may_close && slot->paid + 1 < num_members(closers) && tolerance_pay(tolerance, slot->paid)) {
-    slot->paid++;
+  uint32_t most = num_members(closers) - 1; // a chunk has somebody
+  uint32_t more = slot->paid >= most ? 0 : closers->is_root ? 1 : most - slot->paid;
+  if (is_turn && may_close && more && tolerance_pay(tolerance, slot->paid, more)) {
+    slot->paid += more;
     slot->signs++;
     hold(stream, slot, now_s);
     return CLOSE;

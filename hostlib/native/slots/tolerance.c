@@ -6,15 +6,15 @@ uint32_t tolerance_turn(const closers_t *closers, uint32_t chunk) {
   return (closers->own + closers->count - chunk % closers->count) % closers->count;
 }
 
-bool tolerance_pay(tolerance_t *tolerance, uint32_t paid) {
-  if (!tolerance->left) return false;
+bool tolerance_pay(tolerance_t *tolerance, uint32_t paid, uint32_t more) {
+  if (tolerance->left < more) return false;
   if (!paid) { // the chunk may lack any worker
     for (uint32_t i = 0; i < BITMAP_WORKERS; i++) {
       if (tolerance->missing[i] + tolerance->open >= tolerance->limit) return false;
     }
     tolerance->open++;
   }
-  tolerance->left--;
+  tolerance->left -= more;
   return true;
 }
 

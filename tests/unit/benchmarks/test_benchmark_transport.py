@@ -12,8 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.transport import contenders, evaluation, fabrics, figures, report, rig
+from benchmarks.transport import (
+    congestion,
+    contenders,
+    evaluation,
+    fabrics,
+    figures,
+    readings,
+    report,
+    rig,
+)
 from benchmarks.transport.conditions import LOSSLESS, parse_condition, parse_conditions
+from benchmarks.transport.dropping import DroppedChunks
 from benchmarks.transport.figures import figures_of, ratios_of, rows_of
 from benchmarks.transport.worker import (
     Contributions,
@@ -90,7 +100,7 @@ def test_pulse_is_a_part_of_every_half_second() -> None:
 
 def test_all_losses_on_purpose_are_counted() -> None:
     on_purpose = {name for name in COUNTERS if name == "lost" or name.endswith("_lost")}
-    assert set(rig.LOSSES) == on_purpose
+    assert set(readings.LOSSES) == on_purpose
 
 
 def test_lossless_condition_comes_first_and_once() -> None:
@@ -192,6 +202,47 @@ def test_expected_sum_leaves_out_what_is_said_to_be_missing() -> None:
     expected[6:] = arrays[0][6:]
     np.testing.assert_array_equal(given.expected(3, summed), expected)
     assert summed.coverage == pytest.approx(0.875)
+    assert summed.excess == 0
+    few = LossTolerance(loss=0.1)
+    counts, bitmaps = np.array([0, 1], np.uint16), np.array([0, 0b01], np.uint32)
+    lacking = Delivery((0, 1), 4, 2, counts, bitmaps, tolerance=few)
+    assert Summed(arrays[0], [(0, 4, delivery), (4, 8, lacking)]).excess == 3
+
+
+@pytest.mark.parametrize(("elements", "dropped"), [(352 * 40, 4), (352 * 39 + 1, 4), (352 * 9, 0)])
+def test_senders_leave_out_the_same_share_of_chunks(elements: int, dropped: int) -> None:
+    given = Contributions(3, elements)
+    arrays = [given.of(2, worker) for worker in range(3)]
+    mine = [DroppedChunks(0.1, 3, elements, 7) for _ in arrays]
+    sent = [each.pack(array) for each, array in zip(mine, arrays, strict=True)]
+    total = mine[0].unpack(np.stack(sent).sum(axis=0, dtype=np.float32))
+    summed = Summed(total, [(0, elements, mine[2].delivery)])
+    np.testing.assert_array_equal(total, given.expected(2, summed))
+    missing = mine[1].delivery.missing
+    assert mine[1].delivery.num_missing == 3 * dropped
+    assert len(set(missing.values())) == (1 if dropped else 0), "all leave out the same"
+    assert 0.9 <= summed.coverage <= 1
+    assert sum(each.size for each in sent) == pytest.approx(summed.coverage * 3 * elements)
+
+
+def test_senders_leave_out_others_in_the_next_sum() -> None:
+    first, again, other = (DroppedChunks(0.2, 2, 352 * 100, number) for number in (1, 1, 2))
+    assert first.is_kept.tolist() == again.is_kept.tolist() != other.is_kept.tolist()
+
+
+def test_congestion_control_that_is_absent_or_the_default_is_skipped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = contenders.contenders(0.1, 1000)
+    absent = replace(known["ring"], name="ring-x", congestion_control="no-such-control")
+    monkeypatch.setattr(congestion, "default_control", lambda: "cubic")
+    mine = [known["ring"], known["ring-cubic"], absent]
+    assert evaluation.measurable(mine) == mine[:1]
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "ring-cubic is skipped: cubic is what TCP uses here by default"
+    assert shown[1].startswith(
+        "ring-x is skipped: this kernel does not let TCP use no-such-control"
+    )
 
 
 def test_parts_cover_a_tensor() -> None:
@@ -209,11 +260,13 @@ def test_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
         timeout_s=1.5,
         sessions=(session, replace(session, job="j", tolerance=0.1, switch="on-h3", port=1)),
         contenders={"server": ("server-repair-h3",)},
+        places={"server": "server", "ring": "hosts"},
         tolerances={"server": None},
     )
     plan.write(tmp_path / "plan.json")
     read = WorkerPlan.read(tmp_path / "plan.json")
     assert read.sessions == plan.sessions
+    assert read.among_hosts == ["ring"]
     assert list(read.contenders["server"]) == ["server-repair-h3"]
     assert (read.elements, list(read.workers), read.tolerances) == (
         9,

@@ -40,6 +40,27 @@ def test_worker_cut_off_from_its_switch_is_evicted_with_its_link_named(tmp_path:
     run(scenario())
 
 
+def test_worker_that_a_job_cannot_do_without_is_awaited_until_no_route_s(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path, no_route_s=3.0) as (server, _):
+            members = await start_members(server.address, 3, min_workers=3)
+            live = server.membership.live_job("train")
+            assert live is not None
+            await report(members[0], 1)
+            await report(members[2], 1)
+            for silent_s in (1.1, 2.1):
+                await report(members[1], silent_s=silent_s)
+                await members[1].until(lambda s=silent_s: live.stalls.silent_s({1}) == s)
+                assert not live.has_ended, "a burst of loss may last so long"
+            await report(members[1], silent_s=3.1)
+            for member in members:
+                await member.until(lambda member=member: member.ended)
+            assert "cut off: switch s1 answers other workers" in members[1].ended
+            await close_all(*members)
+
+    run(scenario())
+
+
 def test_switch_that_answers_nobody_is_left_at_once(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):

@@ -50,7 +50,14 @@ def training(
         missing=share,
         most_missing=min(share * 1.1, rate),
         dropped=rate,
+        epoch_seconds=tuple(range(1, EPOCHS + 1)),
     )
+
+
+def test_time_to_the_target_is_that_of_the_epochs_before() -> None:
+    outcome = training(0.1, 1, epochs=3)
+    assert (outcome.epochs_to(0.9), outcome.seconds_to(0.9)) == (3, 1 + 2 + 3)
+    assert outcome.seconds_to(5.0) is None
 
 
 def found(*rows: tuple[float, int, float]) -> FoundTolerance:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,12 @@ from loss_ledger import LossLedger
 from loss_schedules import run_schedule
 from slot_simulation import Simulation
 from switchfold.hostlib import ConfigurationError
+from switchfold.hostlib.control.view import JobView
 from switchfold.hostlib.engine.allreduce_task import AllreduceTask
 from switchfold.hostlib.loss_tolerance import CompletionReason, Delivery, LossTolerance
 from switchfold.hostlib.options import Summation
 from switchfold.hostlib.slots.switch_reducer import split_slots
-from switchfold.hostlib.slots.wire import HEADER_BYTES, HEADER_DTYPE
+from switchfold.hostlib.slots.wire import HEADER_BYTES, HEADER_DTYPE, Operation
 from switchfold.hostlib.straggler import StragglerPolicy
 from switchfold.hostlib.summation.native_source import NativeSource
 
@@ -267,3 +269,33 @@ def test_ledger_finds_workers_that_let_go_too_much() -> None:
     lose_contributions(simulation, 0.3)
     with pytest.raises(AssertionError, match="with nothing left"):
         simulation.sum(100)
+
+
+@pytest.mark.parametrize("members", [0b1111, 0b0111, 0b0011])
+def test_flushes_below_the_root_expect_no_number(
+    members: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A switch passes the number on to its parent, as if the root were to close with so few."""
+    whole = FakeSwitch.view
+
+    def below(switch: FakeSwitch, worker_id: int) -> JobView:
+        view = whole(switch, worker_id)
+        return replace(view, trees=tuple(replace(tree, members=members) for tree in view.trees))
+
+    monkeypatch.setattr(FakeSwitch, "view", below)
+    simulation = Simulation(4, tolerance=LossTolerance(loss=0.2))
+    expected: Counter[int] = Counter()
+
+    def is_lost(_: int, to: int | None, row: NDArray[Any]) -> bool:
+        header = row[:HEADER_BYTES].view(HEADER_DTYPE)[0]
+        if to is None and header["operation"] == Operation.FLUSH:
+            expected[int(header["expected"])] += 1
+        return to is None and simulation.random.random() < 0.2
+
+    simulation.losses = is_lost
+    simulation.sum(300)
+    if members == 0b1111:
+        assert min(expected) >= 1
+        assert expected[3] > 0
+    else:
+        assert set(expected) == {0}
