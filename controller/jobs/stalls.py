@@ -141,7 +141,8 @@ class Stalls:
 
     def silent_s(self, workers: set[WorkerId]) -> float:
         """Return for how long, by their last reports, the switch has answered none of these."""
-        return min(self._reports[worker].silent_s for worker in workers)
+        reports = [self._reports[worker] for worker in workers if worker in self._reports]
+        return min((report.silent_s for report in reports), default=0.0)
 
     def unreached(
         self, workers: set[WorkerId], generation: Generation, now_s: float
