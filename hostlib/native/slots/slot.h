@@ -28,7 +28,7 @@ typedef struct {
   int64_t number, first;
   double sent_s, deadline_s;
 
-  // See tolerance.h.
+  // See tolerance.h and closing.h.
   uint32_t paid;  // contributions that this worker lets go, at most
   uint32_t signs; // how often its result was found late
   double hold_s;  // it is not sent again before, and looked at then; infinite: it is not held
