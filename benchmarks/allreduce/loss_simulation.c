@@ -7,7 +7,9 @@
 // same two links. A worker that is awake takes all results that have arrived, sends what it may, and sleeps until a result
 // arrives or a timer runs out. The streams are the product's own code; links, switch and clock are this file's. A job sums
 // one tensor after the other, and every sum is checked. With `tolerated`, sums may lack that share of all contributions; a
-// worker that has missed a result has the sum from another one, which takes no time here.
+// worker that has missed a result has the sum from another one, which takes no time here. With `late`, one worker, by lot
+// of each sum, begins so much later in a `late_share` of the sums. With `nap`, each worker is not awake for so long, now and
+// then, `awake` apart on average.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -34,6 +36,9 @@ typedef struct {
   double packet_s, delay_s, pause_s;
   double queue_packets, mark_packets; // of a link: beyond, it drops, and marks
   double loss[2]; // of contributions, and of results
+  double late_s, late_share;
+  double nap_s, nap_off_s; // mean times
+  bool is_adaptive; // see tail.h
   double tolerated; // share of the contributions to a tensor that it may lack
   double burst_loss, burst_on_s, burst_off_s; // mean times with this loss and without it
 } settings_t;
@@ -61,6 +66,9 @@ typedef struct {
   uint8_t (*inbox)[PACKET_BYTES];
   uint32_t num_inbox, inbox_room;
   double awake_s, wakes_s;
+  double ended_s; // the sum, here
+  double nap_s;   // of the next nap
+  bool is_late;   // in this sum
 } worker_t;
 
 typedef struct {
@@ -73,10 +81,10 @@ typedef struct {
   uint32_t tensor_id, num_chunks;
   double began_s;
   copy_t copies[SLOTS][2];
-  uint64_t num_sums, num_results, num_lacking;
+  uint64_t num_sums, num_results, num_lacking, num_missed;
 } job_t;
 
-typedef enum { AT_SWITCH, AT_WORKER, WAKE, BEGIN } kind_t;
+typedef enum { AT_SWITCH, AT_WORKER, WAKE, BEGIN, BEGIN_LATE } kind_t;
 
 typedef struct {
   double at_s;
@@ -95,6 +103,7 @@ static uint64_t num_orders;
 static link_t links[MAX_WORKERS][2];
 static worker_t *workers[MAX_JOBS][MAX_WORKERS];
 static job_t jobs[MAX_JOBS];
+static uint64_t lots;
 static int32_t *data;
 
 static _Noreturn void fail(const char *what) {
@@ -257,7 +266,14 @@ static void wake_at(worker_t *worker, double at_s) {
   push((event_t){.at_s = at_s, .kind = WAKE, .job = worker->job, .worker = worker->number});
 }
 
+static void submit(worker_t *worker) {
+  stream_enqueue(&worker->stream, &worker->source);
+  wake_at(worker, now_s);
+}
+
 static void begin(job_t *job) {
+  bool is_one_late = settings.late_s > 0 && now_s >= WARM_UP_S && draw(&lots) < settings.late_share;
+  uint32_t late = is_one_late ? (uint32_t)(draw(&lots) * settings.num_workers) : 0;
   job->tensor_id++;
   job->num_chunks = now_s < WARM_UP_S ? WARM_UP_CHUNKS : settings.num_chunks;
   job->began_s = now_s;
@@ -276,8 +292,10 @@ static void begin(job_t *job) {
       worker->source.tolerance = &worker->tolerance;
       worker->source.bitmaps = worker->bitmaps;
     }
-    stream_enqueue(&worker->stream, &worker->source);
-    wake_at(worker, now_s);
+    worker->ended_s = 0;
+    worker->is_late = is_one_late && i == late;
+    if (worker->is_late) push((event_t){.at_s = now_s + settings.late_s, .kind = BEGIN_LATE, .job = worker->job, .worker = i});
+    else submit(worker);
   }
 }
 
@@ -287,6 +305,7 @@ static void check(job_t *job) {
   uint32_t lacking = 0;
   for (uint32_t i = 0; i < settings.num_workers; i++) {
     const worker_t *worker = workers[job - jobs][i];
+    job->num_missed += worker->source.has_missed;
     if (worker->source.has_missed) continue;
     if (!first) first = worker;
     for (uint32_t k = 0; k < job->num_chunks; k++) {
@@ -307,7 +326,12 @@ static void end(job_t *job) {
   }
   check(job);
   if (job->began_s >= WARM_UP_S) {
-    if (settings.num_jobs == 1) printf("%.9f\n", now_s - job->began_s);
+    double punctual_s = 0;
+    for (uint32_t i = 0; i < settings.num_workers; i++) {
+      const worker_t *worker = workers[job - jobs][i];
+      if (!worker->is_late) punctual_s = fmax(punctual_s, worker->ended_s);
+    }
+    if (settings.num_jobs == 1) printf("%.9f\npunctual %.9f\n", now_s - job->began_s, punctual_s - job->began_s);
     job->num_sums++;
     job->num_results += job->num_chunks;
   }
@@ -324,8 +348,15 @@ static bool is_gone(const slot_t *slot, const uint8_t *notice) {
 
 static void wake(worker_t *worker, double at_s) {
   if (at_s != worker->wakes_s) return; // another wake-up came before
-  worker->awake_s = at_s;
   worker->wakes_s = INFINITY;
+  if (settings.nap_s > 0 && now_s >= fmax(worker->nap_s, WARM_UP_S)) {
+    double ends_s = now_s - settings.nap_s * log(1 - draw(&lots));
+    worker->nap_s = ends_s - settings.nap_off_s * log(1 - draw(&lots));
+    worker->awake_s = ends_s - settings.pause_s; // what arrives meanwhile waits
+    wake_at(worker, ends_s);
+    return;
+  }
+  worker->awake_s = at_s;
   stream_t *stream = &worker->stream;
   for (uint32_t done = 0; done < worker->num_inbox;) {
     stream_begin(stream);
@@ -341,7 +372,9 @@ static void wake(worker_t *worker, double at_s) {
   if (stream_keep_time(stream, now_s) < 0 || stream_pump(stream, now_s) < 0) fail("nothing could be sent");
   double next_s = stream_next_s(stream);
   if (next_s < INFINITY) wake_at(worker, fmax(next_s, now_s + 1e-6));
-  if (worker->source.is_finished) end(&jobs[worker->job]);
+  if (!worker->source.is_finished) return;
+  if (worker->ended_s == 0) worker->ended_s = now_s;
+  end(&jobs[worker->job]);
 }
 
 static void reach_worker(const event_t *event) {
@@ -383,7 +416,8 @@ static worker_t *new_worker(uint32_t job, uint32_t number) {
                               .minimum_rto_s = 0.02,
                               .maximum_rto_s = 1,
                               .window = WINDOW,
-                              .batch = BATCH};
+                              .batch = BATCH,
+                              .has_adaptive_wait = settings.is_adaptive};
   if (settings.tolerated > 0) {
     uint32_t members = (uint32_t)((1ull << settings.num_workers) - 1);
     worker->closers = (closers_t){.count = settings.num_workers, .own = number, .members = members};
@@ -414,6 +448,11 @@ int main(int argc, char **argv) {
                           .queue_packets = number(argc, argv, "queue", 1000),
                           .mark_packets = number(argc, argv, "mark", INFINITY),
                           .loss = {number(argc, argv, "up", loss), number(argc, argv, "down", loss)},
+                          .late_s = number(argc, argv, "late", 0),
+                          .nap_s = number(argc, argv, "nap", 0),
+                          .nap_off_s = number(argc, argv, "awake", 0.1),
+                          .late_share = number(argc, argv, "late_share", 1),
+                          .is_adaptive = number(argc, argv, "adaptive", 0) > 0,
                           .tolerated = number(argc, argv, "tolerated", 0),
                           .burst_loss = number(argc, argv, "burst", 0),
                           .burst_on_s = number(argc, argv, "on", 0.02),
@@ -421,6 +460,7 @@ int main(int argc, char **argv) {
   if (settings.num_workers < 1 || settings.num_workers > 31 || settings.num_jobs < 1 || settings.num_jobs > MAX_JOBS) {
     fail("1 to 31 workers and 1 to 64 jobs can be simulated");
   }
+  lots = settings.seed;
   uint32_t most = settings.num_chunks > WARM_UP_CHUNKS ? settings.num_chunks : WARM_UP_CHUNKS;
   data = room(NULL, most * sizeof *data);
   for (uint32_t i = 0; i < most; i++) data[i] = (int32_t)i;
@@ -441,9 +481,11 @@ int main(int argc, char **argv) {
     case AT_WORKER: reach_worker(&event); break;
     case WAKE: wake(workers[event.job][event.worker], event.at_s); break;
     case BEGIN: begin(&jobs[event.job]); break;
+    case BEGIN_LATE: submit(workers[event.job][event.worker]); break;
     }
   }
-  uint64_t sent = 0, again = 0, fast = 0, probes = 0, marked = 0, dropped = 0, flushed = 0, results = 0, lacking = 0;
+  uint64_t sent = 0, again = 0, fast = 0, probes = 0, marked = 0, dropped = 0, flushed = 0, results = 0, lacking = 0,
+           missed = 0;
   for (uint32_t i = 0; i < settings.num_jobs; i++) {
     for (uint32_t j = 0; j < settings.num_workers; j++) {
       const stream_counters_t *counters = &workers[i][j]->stream.counters;
@@ -456,12 +498,14 @@ int main(int argc, char **argv) {
     }
     results += jobs[i].num_results;
     lacking += jobs[i].num_lacking;
+    missed += jobs[i].num_missed;
     printf("job %" PRIu32 " %.3f %" PRIu32 "\n", i, (double)workers[i][0]->stream.counters.received / (WARM_UP_S + settings.seconds),
            congestion_limit(&workers[i][0]->stream.window));
   }
   for (uint32_t i = 0; i < settings.num_workers; i++) dropped += links[i][0].dropped + links[i][1].dropped;
   printf("counters %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", sent, again, fast, probes, marked,
          dropped);
-  printf("tolerance %" PRIu64 " %.9f\n", flushed, 1 - (double)lacking / fmax(1, (double)results * settings.num_workers));
+  printf("tolerance %" PRIu64 " %.9f %" PRIu64 "\n", flushed,
+         1 - (double)lacking / fmax(1, (double)results * settings.num_workers), missed);
   return 0;
 }

@@ -27,6 +27,7 @@ MODULES = {
     "slots": (
         "stream",
         "closing",
+        "tail",
         "recovery",
         "congestion",
         "rtt",
@@ -104,6 +105,8 @@ def tolerated_row(program: Path, options: argparse.Namespace, num_workers: int, 
     common = {"workers": num_workers, "chunks": options.chunks}
     lossless_s = float(np.median(SimulatedRun(program, **common, seconds=1).times))
     common |= {setting: float(share), "seconds": options.seconds}
+    common |= {"adaptive": int(options.late_wait == "adaptive"), "nap": options.nap}
+    common |= {"awake": options.awake}
     cells: list[str] = []
     flushes = coverage = 0.0
     for tolerated in (0.0, options.tolerated):
@@ -159,6 +162,11 @@ def main() -> None:
         " with --tolerated, loss:up is of contributions and loss:down of results alone",
     )
     parser.add_argument("--tolerated", type=float, help="share of contributions that sums may lack")
+    parser.add_argument(
+        "--late-wait", choices=("silence", "adaptive"), default="silence", help="with --tolerated"
+    )
+    parser.add_argument("--nap", type=float, default=0.0, help="s that workers sleep now and then")
+    parser.add_argument("--awake", type=float, default=0.2, help="s between naps, default 0.2")
     parser.add_argument("--seconds", type=float, default=20.0, help="simulated, default 20")
     parser.add_argument("--seeds", type=int, default=8, help="default 8")
     parser.add_argument("--chunks", type=int, default=400, help="of a tensor, default 400")

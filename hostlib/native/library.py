@@ -235,6 +235,7 @@ class StreamOptionsStruct(ctypes.Structure):
         ("window", c_uint32),
         ("batch", c_uint32),
         ("coalesce_s", c_double),
+        ("has_adaptive_wait", c_bool),
     )
 
 

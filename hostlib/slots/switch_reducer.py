@@ -128,6 +128,7 @@ class SwitchReducer:
             window=options.window,
             batch=min(options.batch, native.BATCH),
             coalesce_s=options.coalesce_s,
+            has_adaptive_wait=options.late_wait == "adaptive",
         )
         count = len(view.trees)
         ids = (ctypes.c_uint16 * count)(*(tree.tree_id for tree in view.trees))

@@ -18,7 +18,9 @@
 #define TRIP_MARGIN 1.25 // chunks of a window over those of a round trip without queues
 #define CALM_ROUNDS 16u  // rounds of all slots without a late chunk, until the window is as it was
 
-closing_t closing_new(void) { return (closing_t){.closed_share = 1, .held_s = INFINITY}; }
+closing_t closing_new(bool is_adaptive) {
+  return (closing_t){.closed_share = 1, .held_s = INFINITY, .tail.is_adaptive = is_adaptive, .late_s = INFINITY};
+}
 
 // A round trip until a chunk that another worker may close is sent again. Measured in simulated time: with a quarter more, a
 // worker that lost a result keeps the others waiting.
@@ -34,23 +36,66 @@ static bool has_time(const stream_t *stream, const slot_t *slot) {
   return needed - stream->next_chunk > (uint64_t)SPARE_TRIPS * stream->outstanding;
 }
 
-remedy_t closing_remedy(stream_t *stream, slot_t *slot, double now_s) {
+static bool may_close(const stream_t *stream, const slot_t *slot) {
+  bool is_whole = slot->source->start + slot->chunk >= stream->lenient_from;
+  return is_whole && slot->paid + 1 < tolerance_members(&stream->closers[slot->tree]);
+}
+
+static bool pay(stream_t *stream, slot_t *slot, double now_s) {
+  if (!may_close(stream, slot) || !tolerance_pay(slot->source->tolerance, slot->paid)) return false;
+  slot->paid++;
+  hold(stream, slot, now_s);
+  return true;
+}
+
+// When a chunk is late; the worker behind the closer waits for as long again.
+static double late_s(const stream_t *stream, const slot_t *slot) {
+  double wait_s = tail_wait_s(&stream->closing.tail, &stream->rtt, !stream->sending);
+  return slot->begun_s + wait_s * (1 + tolerance_turn(&stream->closers[slot->tree], slot->chunk));
+}
+
+void closing_start(stream_t *stream, slot_t *slot, double now_s) {
+  const closers_t *closers = &stream->closers[slot->tree];
+  slot->begun_s = now_s;
+  slot->may_be_late = stream->closing.tail.is_adaptive && slot->source->tolerance && !slot->is_withheld &&
+                      closers->count && !slot->has_lacked && tolerance_turn(closers, slot->chunk) <= 1;
+  if (slot->may_be_late) stream->closing.late_s = fmin(stream->closing.late_s, late_s(stream, slot));
+}
+
+void closing_hurry(closing_t *closing) {
+  if (closing->tail.is_adaptive) closing->late_s = 0;
+}
+
+uint32_t closing_late(stream_t *stream, double now_s, slot_t **out) {
+  uint32_t count = 0;
+  stream->closing.late_s = INFINITY;
+  for (uint32_t i = 0; i < stream->slot_count; i++) {
+    slot_t *slot = &stream->slots[i];
+    if (!slot->is_busy || !slot->may_be_late) continue;
+    double at_s = late_s(stream, slot);
+    if (at_s > now_s) {
+      stream->closing.late_s = fmin(stream->closing.late_s, at_s);
+      continue;
+    }
+    slot->may_be_late = false;
+    if (slot->hold_s == INFINITY && pay(stream, slot, now_s)) out[count++] = slot;
+  }
+  return count;
+}
+
+remedy_t closing_remedy(stream_t *stream, slot_t *slot, double now_s, sign_t sign) {
   closing_t *closing = &stream->closing;
   tolerance_t *tolerance = slot->source->tolerance;
   const closers_t *closers = &stream->closers[slot->tree];
   if (!tolerance || slot->is_withheld || closers->count == 0 || !stream->rtt.has_sample) return SEND_AGAIN;
   if (slot->hold_s < INFINITY && now_s < slot->hold_s) return WAIT;
   slot->hold_s = INFINITY;
-  closing->results_left = (uint64_t)CALM_ROUNDS * stream->slot_count;
+  if (sign == BY_SILENCE && closing->tail.is_adaptive) return SEND_AGAIN; // closing_late lets it go in time
+  if (sign == BY_RESULTS || !closing->tail.is_adaptive) closing->results_left = (uint64_t)CALM_ROUNDS * stream->slot_count;
   uint32_t turn = tolerance_turn(closers, slot->chunk);
   bool is_turn = turn == 0 || (turn == 1 && slot->signs > 1);
-  bool may_close = slot->source->start + slot->chunk >= stream->lenient_from;
   bool is_first = slot->signs++ == 0;
-  if (is_turn && may_close && slot->paid + 1 < tolerance_members(closers) && tolerance_pay(tolerance, slot->paid)) {
-    slot->paid++;
-    hold(stream, slot, now_s);
-    return CLOSE;
-  }
+  if (is_turn && pay(stream, slot, now_s)) return CLOSE;
   if (is_first && turn != 0 && closing->closed_share >= LEAST_CLOSED && has_time(stream, slot)) {
     hold(stream, slot, now_s);
     return WAIT;

@@ -33,7 +33,7 @@ bool stream_init(stream_t *stream, transport_t *transport, const stream_options_
                                                 at_least_1(slot_count / FREE_SHARE),
                                                 congestion_tolerated(options->num_workers)),
                        .straggler = straggler_new(options->straggler_s, options->maximum_rto_s),
-                       .closing = closing_new(),
+                       .closing = closing_new(options->has_adaptive_wait),
                        .lock = PTHREAD_MUTEX_INITIALIZER};
   stream_publish(stream);
   stream->datagrams = calloc(slot_count, stream->datagram_bytes);
@@ -125,6 +125,7 @@ static void skip_abandoned(stream_t *stream) {
   while (stream->sending && (stream->sending->is_abandoned || stream->next_chunk == end_of(stream->sending))) {
     stream->next_chunk = end_of(stream->sending);
     stream->sending = stream->sending->next;
+    if (!stream->sending) closing_hurry(&stream->closing);
   }
   while (stream->preparing && stream->preparing->is_abandoned) stream->preparing = stream->preparing->next;
   if (stream->prepared < stream->next_chunk) stream->prepared = stream->next_chunk;
@@ -157,7 +158,7 @@ void stream_abandon(stream_t *stream, source_t *source) {
 
 void stream_miss(stream_t *stream, slot_t *slot, double now_s) {
   source_t *source = slot->source;
-  source->has_missed = true;
+  source->has_missed = slot->has_lacked = true;
   stream->lenient_from = end_of(source) + stream->slot_count;
   // Who is in it is not known: it may lack all that was paid for, and any worker.
   if (source->tolerance) tolerance_settle(source->tolerance, slot->paid, stream->closers[slot->tree].members);
@@ -214,6 +215,7 @@ static void note_sent(stream_t *stream, double now_s) {
   if (source->first_sent_s == 0) source->first_sent_s = now_s;
   slot->is_busy = true;
   recovery_start(&stream->recovery, slot, now_s);
+  closing_start(stream, slot, now_s);
   if (stream->straggler.deadline_s < INFINITY) {
     straggler_start(&stream->straggler, slot, source->since_s, now_s, rtt_steady_s(&stream->rtt));
   }
@@ -308,10 +310,10 @@ static int send_flushes(stream_t *stream, slot_t *const *slots, uint32_t count) 
 }
 
 // Close rounds that may be closed. Keep in `slots` those that are to be sent again, and return how many, or -errno.
-static int close_tolerated(stream_t *stream, slot_t **slots, uint32_t count, double now_s) {
+static int close_tolerated(stream_t *stream, slot_t **slots, uint32_t count, double now_s, sign_t sign) {
   uint32_t num_again = 0, num_closing = 0;
   for (uint32_t i = 0; i < count; i++) {
-    remedy_t remedy = closing_remedy(stream, slots[i], now_s);
+    remedy_t remedy = closing_remedy(stream, slots[i], now_s, sign);
     if (remedy == SEND_AGAIN) slots[num_again++] = slots[i];
     if (remedy == CLOSE) stream->to_close[num_closing++] = slots[i];
   }
@@ -323,7 +325,7 @@ static int close_tolerated(stream_t *stream, slot_t **slots, uint32_t count, dou
 static int send_lost(stream_t *stream, double now_s) {
   uint32_t num_new = 0;
   int count = (int)recovery_lost(&stream->recovery, now_s, stream->scratch);
-  if (count > 0) count = close_tolerated(stream, stream->scratch, (uint32_t)count, now_s);
+  if (count > 0) count = close_tolerated(stream, stream->scratch, (uint32_t)count, now_s, BY_RESULTS);
   if (count <= 0) return count;
   for (int i = 0; i < count; i++) num_new += !stream->scratch[i]->is_again;
   if (num_new) congestion_on_loss(&stream->window, stream->outstanding, num_new);
@@ -358,6 +360,7 @@ bool stream_take(stream_t *stream, slot_t *slot, const uint8_t *datagram) {
     uint32_t absent = closers->members & ~load32(datagram + BITMAP_AT);
     tolerance_settle(source->tolerance, slot->paid, absent);
     closing_note_result(&stream->closing, slot, closers, absent);
+    slot->has_lacked = absent;
     is_prompt = is_prompt && !absent; // a lower switch's flush shows by what it lacks
   }
   source->has_saturated = source->has_saturated || flags & OVERFLOW;
@@ -371,9 +374,22 @@ bool stream_take(stream_t *stream, slot_t *slot, const uint8_t *datagram) {
   return true;
 }
 
+// Learn how long the chunks of a batch have taken.
+static void note_times(stream_t *stream, double now_s) {
+  if (!stream->closing.tail.is_adaptive) return;
+  for (uint32_t i = 0; i < stream->num_taken; i++) {
+    const slot_t *slot = stream->taken[i];
+    const source_t *source = slot->source;
+    if (!source->tolerance || slot->is_withheld) continue;
+    bool is_let_go = source->contributors[slot->chunk] < stream->options.num_workers;
+    tail_add(&stream->closing.tail, now_s - slot->begun_s, is_let_go);
+  }
+}
+
 int stream_end(stream_t *stream, double now_s) {
   uint32_t count = stream->num_taken;
   if (count == 0) return 0;
+  note_times(stream, now_s);
   recovery_finish(&stream->recovery, stream->taken, stream->is_prompt, count, now_s, !stream->outstanding);
   stream->counters.received += count;
   stream->counters.marked += stream->num_marked;
@@ -385,7 +401,8 @@ int stream_end(stream_t *stream, double now_s) {
 }
 
 double stream_next_s(const stream_t *stream) {
-  return fmin(fmin(recovery_next_s(&stream->recovery), stream->straggler.next_s), stream->closing.held_s);
+  double closing_s = fmin(stream->closing.held_s, stream->closing.late_s);
+  return fmin(fmin(recovery_next_s(&stream->recovery), stream->straggler.next_s), closing_s);
 }
 
 // Timers have run out: send again, and close what may be closed.
@@ -401,7 +418,7 @@ static int send_probes(stream_t *stream, double now_s) {
   uint32_t count = recovery_silent(&stream->recovery, now_s, stream->scratch);
   // Without any result since the first chunks left, another worker may be late, and nothing is lost.
   int left = (int)count;
-  if (count && has_progress) left = close_tolerated(stream, stream->scratch, count, now_s);
+  if (count && has_progress) left = close_tolerated(stream, stream->scratch, count, now_s, BY_SILENCE);
   if (left <= 0) return left;
   int sent = send_again(stream, stream->scratch, (uint32_t)left, now_s, true);
   if (sent > 0) stream->counters.probe_retransmitted += (uint64_t)sent;
@@ -411,7 +428,7 @@ static int send_probes(stream_t *stream, double now_s) {
 // Look again at chunks that were held for a while.
 static int end_holds(stream_t *stream, double now_s) {
   uint32_t count = closing_due(stream, now_s, stream->scratch);
-  int left = close_tolerated(stream, stream->scratch, count, now_s);
+  int left = close_tolerated(stream, stream->scratch, count, now_s, BY_HOLD);
   if (left <= 0) return left;
   congestion_on_loss(&stream->window, stream->outstanding, (uint32_t)left);
   return send_again(stream, stream->scratch, (uint32_t)left, now_s, false);
@@ -425,6 +442,10 @@ int stream_keep_time(stream_t *stream, double now_s) {
     if (sent == 0) sent = send_probes(stream, now_s);
   }
   if (sent >= 0 && now_s >= stream->closing.held_s) sent = end_holds(stream, now_s);
+  if (sent >= 0 && now_s >= stream->closing.late_s) {
+    uint32_t num_late = closing_late(stream, now_s, stream->to_close);
+    sent = send_flushes(stream, stream->to_close, num_late);
+  }
   if (sent < 0 || now_s < stream->straggler.next_s) return sent < 0 ? sent : 0;
   uint32_t count = straggler_due(&stream->straggler, stream->slots, stream->slot_count, now_s, stream->scratch);
   return send_flushes(stream, stream->scratch, count);

@@ -51,6 +51,7 @@ typedef struct {
   uint32_t window; // most chunks without result
   uint32_t batch;    // most datagrams that one receive takes, at most BATCH
   double coalesce_s; // longest pause before a receive, see pace.h
+  bool has_adaptive_wait; // see closing.h
 } stream_options_t;
 
 // What the caller shows and decides by.

@@ -56,13 +56,27 @@ def test_lost_contributions_cost_a_tenth_of_the_time_at_most(program: Path) -> N
 
 
 def test_row_tells_what_is_lacking(program: Path) -> None:
-    options = Namespace(chunks=400, seeds=1, seconds=1, tolerated=0.1)
+    options = Namespace(
+        chunks=400, seeds=1, seconds=1, tolerated=0.1, late_wait="silence", nap=0.0, awake=0.2
+    )
     cells = tolerated_row(program, options, 4, "0.05:up").split("|")
     assert cells[3].strip() == "contributions"
     assert 0.94 < float(cells[-2]) < 0.97
 
 
 def test_row_of_an_unknown_direction_is_refused(program: Path) -> None:
-    options = Namespace(chunks=400, seeds=1, seconds=1, tolerated=0.1)
+    options = Namespace(
+        chunks=400, seeds=1, seconds=1, tolerated=0.1, late_wait="silence", nap=0.0, awake=0.2
+    )
     with pytest.raises(SystemExit, match=r"--loss 0\.05:left with --tolerated: give SHARE"):
         tolerated_row(program, options, 4, "0.05:left")
+
+
+def test_workers_that_sleep_now_and_then_are_not_let_go_by_the_tail(program: Path) -> None:
+    """Without any loss, by silence they are."""
+    sleep = {"chunks": 2000, "seconds": 4, "nap": 0.02, "awake": 0.2, "tolerated": 0.1}
+    silence = SimulatedRun(program, **sleep)
+    adaptive = SimulatedRun(program, **sleep, adaptive=1)
+    assert silence.coverage < 0.995
+    assert adaptive.coverage > 0.999
+    assert np.mean(adaptive.times) < np.mean(silence.times)
