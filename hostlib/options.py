@@ -20,6 +20,7 @@ NonfinitePolicy = Literal["raise", "propagate"]
 ReduceOperation = Literal["sum", "mean"]
 Precision = Literal["exact", "block"]
 Rounding = Literal["bfloat16"]
+LateWait = Literal["silence", "adaptive"]
 PathOption = Literal["auto", "switch", "host"]
 """Where a job runs: on switches when they have room, only on switches, only between the hosts."""
 
@@ -76,6 +77,10 @@ class SessionOptions:
     coalesce_s: float = 0.012
     """Longest pause before a receive while many chunks wait for results. Pauses make batches
     larger, which costs less work."""
+    late_wait: LateWait = "silence"
+    """When a sum that tolerates loss lets contributions go that are late, and not lost: "silence",
+    once no result has come for a while; "adaptive", once a chunk takes longer than 95 % of the
+    chunks before (docs/protocol.md). Each worker may have its own."""
     retain_bytes: int = 256 << 20
     """Memory for results that other workers may have missed, if results may be partial or the view
     has no switch. Otherwise the number of the job's slots limits what is kept."""
@@ -150,6 +155,10 @@ class SessionOptions:
             )
         if self.coalesce_s < 0:
             raise ConfigurationError(f"coalesce_s is {self.coalesce_s}; it must not be negative")
+        if self.late_wait not in ("silence", "adaptive"):
+            raise ConfigurationError(
+                f"late_wait is {self.late_wait!r}; choose 'silence' or 'adaptive'"
+            )
         _check_precision(self.precision)
         if self.nonfinite not in ("raise", "propagate"):
             raise ConfigurationError(

@@ -6,7 +6,10 @@
 // Each worker has a link to the switch and one from it, with rate, delay, queue and loss; worker i of every job uses the
 // same two links. A worker that is awake takes all results that have arrived, sends what it may, and sleeps until a result
 // arrives or a timer runs out. The streams are the product's own code; links, switch and clock are this file's. A job sums
-// one tensor after the other, and every sum is checked.
+// one tensor after the other, and every sum is checked. With `tolerated`, sums may lack that share of all contributions; a
+// worker that has missed a result has the sum from another one, which takes no time here. With `late`, one worker, by lot
+// of each sum, begins so much later in a `late_share` of the sums. With `nap`, each worker is not awake for so long, now and
+// then, `awake` apart on average.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -32,13 +35,18 @@ typedef struct {
   double seconds; // of lossy time
   double packet_s, delay_s, pause_s;
   double queue_packets, mark_packets; // of a link: beyond, it drops, and marks
-  double loss;
+  double loss[2]; // of contributions, and of results
+  double late_s, late_share;
+  double nap_s, nap_off_s; // mean times
+  bool is_adaptive; // see tail.h
+  double tolerated; // share of the contributions to a tensor that it may lack
   double burst_loss, burst_on_s, burst_off_s; // mean times with this loss and without it
 } settings_t;
 
 typedef struct {
   double free_s;
   uint64_t random;
+  double loss;
   bool is_burst;
   double change_s;
   uint64_t dropped;
@@ -51,27 +59,32 @@ typedef struct {
   slot_t slots[SLOTS];
   closers_t closers;
   source_t source;
+  tolerance_t tolerance;
   int32_t *output;
   uint16_t *contributors;
+  uint32_t *bitmaps;
   uint8_t (*inbox)[PACKET_BYTES];
   uint32_t num_inbox, inbox_room;
   double awake_s, wakes_s;
+  double ended_s; // the sum, here
+  double nap_s;   // of the next nap
+  bool is_late;   // in this sum
 } worker_t;
 
 typedef struct {
   uint32_t round, bitmap;
   int32_t value;
-  bool is_marked;
+  bool is_marked, is_closed, is_flushed;
 } copy_t;
 
 typedef struct {
   uint32_t tensor_id, num_chunks;
   double began_s;
   copy_t copies[SLOTS][2];
-  uint64_t num_sums, num_results;
+  uint64_t num_sums, num_results, num_lacking, num_missed;
 } job_t;
 
-typedef enum { AT_SWITCH, AT_WORKER, WAKE, BEGIN } kind_t;
+typedef enum { AT_SWITCH, AT_WORKER, WAKE, BEGIN, BEGIN_LATE } kind_t;
 
 typedef struct {
   double at_s;
@@ -90,6 +103,7 @@ static uint64_t num_orders;
 static link_t links[MAX_WORKERS][2];
 static worker_t *workers[MAX_JOBS][MAX_WORKERS];
 static job_t jobs[MAX_JOBS];
+static uint64_t lots;
 static int32_t *data;
 
 static _Noreturn void fail(const char *what) {
@@ -146,7 +160,7 @@ static bool is_lost(link_t *link) {
     }
     if (link->is_burst && draw(&link->random) < settings.burst_loss) return true;
   }
-  return settings.loss > 0 && draw(&link->random) < settings.loss;
+  return link->loss > 0 && draw(&link->random) < link->loss;
 }
 
 static void transmit(link_t *link, kind_t kind, uint32_t job, uint32_t worker, const uint8_t *datagram, bool is_marked) {
@@ -178,11 +192,37 @@ static void answer(job_t *job, copy_t *copy, uint32_t worker, const uint8_t *con
   uint16_t flags = load16(contribution + FLAGS_AT) & LAST;
   if (is_replay) flags |= REPLAY;
   if (copy->is_marked) flags |= ECN_ECHO;
+  if (copy->is_flushed) flags |= FLUSHED;
   store16(result + FLAGS_AT, flags);
   store32(result + BITMAP_AT, copy->bitmap);
-  store16(result + CONTRIBUTORS_AT, (uint16_t)settings.num_workers);
+  store16(result + CONTRIBUTORS_AT, (uint16_t)__builtin_popcount(copy->bitmap));
   store32(result + HEADER_BYTES, (uint32_t)copy->value);
   transmit(&links[worker][1], AT_WORKER, (uint32_t)(job - jobs), worker, result, false);
+}
+
+static void close_round(job_t *job, copy_t *copy, const uint8_t *contribution) {
+  copy->is_closed = true;
+  for (uint32_t i = 0; i < settings.num_workers; i++) answer(job, copy, i, contribution, false);
+}
+
+// Tell a worker that its round is over, and its result gone.
+static void notify(const job_t *job, const copy_t *copy, uint32_t worker, const uint8_t *contribution) {
+  uint8_t notice[PACKET_BYTES];
+  memcpy(notice, contribution, PACKET_BYTES);
+  notice[OPERATION_AT] = NOTICE;
+  store32(notice + ROUND_AT, copy->round);
+  transmit(&links[worker][1], AT_WORKER, (uint32_t)(job - jobs), worker, notice, false);
+}
+
+static void flush(job_t *job, copy_t *copy, const event_t *event) {
+  const uint8_t *at = event->datagram;
+  if (load32(at + ROUND_AT) > copy->round) return;
+  if (copy->is_closed) {
+    answer(job, copy, event->worker, at, true);
+  } else if ((uint32_t)__builtin_popcount(copy->bitmap) >= at[EXPECTED_AT]) {
+    copy->is_flushed = true;
+    close_round(job, copy, at);
+  }
 }
 
 static void reach_switch(const event_t *event) {
@@ -190,16 +230,34 @@ static void reach_switch(const event_t *event) {
   const uint8_t *at = event->datagram;
   uint32_t round = load32(at + ROUND_AT), bit = 1u << event->worker, all = (uint32_t)((1ull << settings.num_workers) - 1);
   copy_t *copy = &job->copies[load32(at + SLOT_AT)][round & 1];
-  if (at[OPERATION_AT] != AGGREGATE_ADD) fail("the switch got something else than a contribution");
-  if (round < copy->round) return;
+  if (round < copy->round) {
+    if (settings.tolerated > 0) notify(job, copy, event->worker, at);
+    return;
+  }
+  if (at[OPERATION_AT] == FLUSH && settings.tolerated > 0) {
+    flush(job, copy, event);
+    return;
+  }
+  if (at[OPERATION_AT] != AGGREGATE_ADD) fail("the switch got what no worker sends");
   if (round > copy->round) *copy = (copy_t){.round = round};
-  bool is_closed = copy->bitmap == all;
-  if (is_closed) answer(job, copy, event->worker, at, true);
   copy->is_marked = copy->is_marked || event->is_marked;
+  if (copy->is_closed) {
+    answer(job, copy, event->worker, at, true);
+    return;
+  }
   if (copy->bitmap & bit) return;
   copy->bitmap |= bit;
   copy->value += (int32_t)load32(at + HEADER_BYTES);
-  for (uint32_t i = 0; copy->bitmap == all && i < settings.num_workers; i++) answer(job, copy, i, at, false);
+  if (copy->bitmap == all) close_round(job, copy, at);
+}
+
+static uint32_t part(uint32_t total, uint32_t place) { return total / settings.num_workers + (place < total % settings.num_workers); }
+
+// What a worker may let go of a tensor, as hostlib/loss_tolerance.py has it.
+static tolerance_t tolerance_of(uint32_t num_chunks, uint32_t place) {
+  uint32_t total = (uint32_t)(settings.tolerated * settings.num_workers * num_chunks);
+  uint32_t of_worker = (uint32_t)(fmin(1, 2 * settings.tolerated) * num_chunks);
+  return (tolerance_t){.left = part(total, place), .limit = part(of_worker, place)};
 }
 
 static void wake_at(worker_t *worker, double at_s) {
@@ -208,7 +266,14 @@ static void wake_at(worker_t *worker, double at_s) {
   push((event_t){.at_s = at_s, .kind = WAKE, .job = worker->job, .worker = worker->number});
 }
 
+static void submit(worker_t *worker) {
+  stream_enqueue(&worker->stream, &worker->source);
+  wake_at(worker, now_s);
+}
+
 static void begin(job_t *job) {
+  bool is_one_late = settings.late_s > 0 && now_s >= WARM_UP_S && draw(&lots) < settings.late_share;
+  uint32_t late = is_one_late ? (uint32_t)(draw(&lots) * settings.num_workers) : 0;
   job->tensor_id++;
   job->num_chunks = now_s < WARM_UP_S ? WARM_UP_CHUNKS : settings.num_chunks;
   job->began_s = now_s;
@@ -222,22 +287,51 @@ static void begin(job_t *job) {
                                 .data = data,
                                 .output = worker->output,
                                 .contributors = worker->contributors};
-    stream_enqueue(&worker->stream, &worker->source);
-    wake_at(worker, now_s);
+    if (settings.tolerated > 0) {
+      worker->tolerance = tolerance_of(job->num_chunks, i);
+      worker->source.tolerance = &worker->tolerance;
+      worker->source.bitmaps = worker->bitmaps;
+    }
+    worker->ended_s = 0;
+    worker->is_late = is_one_late && i == late;
+    if (worker->is_late) push((event_t){.at_s = now_s + settings.late_s, .kind = BEGIN_LATE, .job = worker->job, .worker = i});
+    else submit(worker);
   }
+}
+
+// Check the sums of all workers that have all results, and what they lack.
+static void check(job_t *job) {
+  const worker_t *first = NULL;
+  uint32_t lacking = 0;
+  for (uint32_t i = 0; i < settings.num_workers; i++) {
+    const worker_t *worker = workers[job - jobs][i];
+    job->num_missed += worker->source.has_missed;
+    if (worker->source.has_missed) continue;
+    if (!first) first = worker;
+    for (uint32_t k = 0; k < job->num_chunks; k++) {
+      if (worker->output[k] != data[k] * worker->contributors[k]) fail("a sum is wrong");
+      if (worker->contributors[k] != first->contributors[k]) fail("two workers have different sums");
+      if (worker->source.tolerance && worker->bitmaps[k] != first->bitmaps[k]) fail("two workers lack different ones");
+      if (worker == first) lacking += settings.num_workers - worker->contributors[k];
+    }
+  }
+  if (!first) fail("no worker has all results");
+  if (lacking > settings.tolerated * settings.num_workers * job->num_chunks) fail("a sum lacks more than is tolerated");
+  if (job->began_s >= WARM_UP_S) job->num_lacking += lacking;
 }
 
 static void end(job_t *job) {
   for (uint32_t i = 0; i < settings.num_workers; i++) {
     if (!workers[job - jobs][i]->source.is_finished) return;
   }
-  for (uint32_t i = 0; i < settings.num_workers; i++) {
-    for (uint32_t k = 0; k < job->num_chunks; k++) {
-      if (workers[job - jobs][i]->output[k] != data[k] * (int32_t)settings.num_workers) fail("a sum is wrong");
-    }
-  }
+  check(job);
   if (job->began_s >= WARM_UP_S) {
-    if (settings.num_jobs == 1) printf("%.9f\n", now_s - job->began_s);
+    double punctual_s = 0;
+    for (uint32_t i = 0; i < settings.num_workers; i++) {
+      const worker_t *worker = workers[job - jobs][i];
+      if (!worker->is_late) punctual_s = fmax(punctual_s, worker->ended_s);
+    }
+    if (settings.num_jobs == 1) printf("%.9f\npunctual %.9f\n", now_s - job->began_s, punctual_s - job->began_s);
     job->num_sums++;
     job->num_results += job->num_chunks;
   }
@@ -246,15 +340,31 @@ static void end(job_t *job) {
   for (uint32_t i = 0; i < settings.num_workers; i++) workers[job - jobs][i]->source.is_finished = false;
 }
 
+// Whether a notice says that the others are two rounds ahead of what a slot waits for.
+static bool is_gone(const slot_t *slot, const uint8_t *notice) {
+  uint32_t ahead = load32(notice + ROUND_AT) - slot->round;
+  return slot->is_busy && ahead && !(ahead & 1) && ahead < UINT32_C(1) << 31;
+}
+
 static void wake(worker_t *worker, double at_s) {
   if (at_s != worker->wakes_s) return; // another wake-up came before
-  worker->awake_s = at_s;
   worker->wakes_s = INFINITY;
+  if (settings.nap_s > 0 && now_s >= fmax(worker->nap_s, WARM_UP_S)) {
+    double ends_s = now_s - settings.nap_s * log(1 - draw(&lots));
+    worker->nap_s = ends_s - settings.nap_off_s * log(1 - draw(&lots));
+    worker->awake_s = ends_s - settings.pause_s; // what arrives meanwhile waits
+    wake_at(worker, ends_s);
+    return;
+  }
+  worker->awake_s = at_s;
   stream_t *stream = &worker->stream;
   for (uint32_t done = 0; done < worker->num_inbox;) {
     stream_begin(stream);
     for (uint32_t i = 0; i < BATCH && done < worker->num_inbox; i++, done++) {
-      stream_take(stream, &worker->slots[load32(worker->inbox[done] + SLOT_AT)], worker->inbox[done]);
+      const uint8_t *at = worker->inbox[done];
+      slot_t *slot = &worker->slots[load32(at + SLOT_AT)];
+      if (at[OPERATION_AT] == RESULT) stream_take(stream, slot, at);
+      else if (is_gone(slot, at)) stream_miss(stream, slot, now_s);
     }
     if (stream_end(stream, now_s) < 0) fail("results were not taken");
   }
@@ -262,7 +372,9 @@ static void wake(worker_t *worker, double at_s) {
   if (stream_keep_time(stream, now_s) < 0 || stream_pump(stream, now_s) < 0) fail("nothing could be sent");
   double next_s = stream_next_s(stream);
   if (next_s < INFINITY) wake_at(worker, fmax(next_s, now_s + 1e-6));
-  if (worker->source.is_finished) end(&jobs[worker->job]);
+  if (!worker->source.is_finished) return;
+  if (worker->ended_s == 0) worker->ended_s = now_s;
+  end(&jobs[worker->job]);
 }
 
 static void reach_worker(const event_t *event) {
@@ -286,6 +398,7 @@ static worker_t *new_worker(uint32_t job, uint32_t number) {
   worker->number = number;
   worker->output = calloc(most, sizeof *worker->output);
   worker->contributors = calloc(most, sizeof *worker->contributors);
+  worker->bitmaps = calloc(most, sizeof *worker->bitmaps);
   worker->awake_s = -1;
   worker->wakes_s = INFINITY;
   for (uint32_t i = 0; i < SLOTS; i++) {
@@ -303,8 +416,13 @@ static worker_t *new_worker(uint32_t job, uint32_t number) {
                               .minimum_rto_s = 0.02,
                               .maximum_rto_s = 1,
                               .window = WINDOW,
-                              .batch = BATCH};
-  bool has_memory = worker->output && worker->contributors &&
+                              .batch = BATCH,
+                              .has_adaptive_wait = settings.is_adaptive};
+  if (settings.tolerated > 0) {
+    uint32_t members = (uint32_t)((1ull << settings.num_workers) - 1);
+    worker->closers = (closers_t){.count = settings.num_workers, .own = number, .members = members, .is_root = 1};
+  }
+  bool has_memory = worker->output && worker->contributors && worker->bitmaps &&
                     stream_init(&worker->stream, &worker->base, &options, AGGREGATE_ADD, &worker->closers, worker->slots, SLOTS);
   if (!has_memory) fail("no memory");
   return worker;
@@ -318,6 +436,7 @@ static double number(int argc, char **argv, const char *name, double otherwise) 
 }
 
 int main(int argc, char **argv) {
+  double loss = number(argc, argv, "loss", 0);
   settings = (settings_t){.num_jobs = (uint32_t)number(argc, argv, "jobs", 1),
                           .num_workers = (uint32_t)number(argc, argv, "workers", 4),
                           .num_chunks = (uint32_t)number(argc, argv, "chunks", 400),
@@ -328,18 +447,27 @@ int main(int argc, char **argv) {
                           .pause_s = number(argc, argv, "pause", 0.0005),
                           .queue_packets = number(argc, argv, "queue", 1000),
                           .mark_packets = number(argc, argv, "mark", INFINITY),
-                          .loss = number(argc, argv, "loss", 0),
+                          .loss = {number(argc, argv, "up", loss), number(argc, argv, "down", loss)},
+                          .late_s = number(argc, argv, "late", 0),
+                          .nap_s = number(argc, argv, "nap", 0),
+                          .nap_off_s = number(argc, argv, "awake", 0.1),
+                          .late_share = number(argc, argv, "late_share", 1),
+                          .is_adaptive = number(argc, argv, "adaptive", 0) > 0,
+                          .tolerated = number(argc, argv, "tolerated", 0),
                           .burst_loss = number(argc, argv, "burst", 0),
                           .burst_on_s = number(argc, argv, "on", 0.02),
                           .burst_off_s = number(argc, argv, "off", 0.1)};
   if (settings.num_workers < 1 || settings.num_workers > 31 || settings.num_jobs < 1 || settings.num_jobs > MAX_JOBS) {
     fail("1 to 31 workers and 1 to 64 jobs can be simulated");
   }
+  lots = settings.seed;
   uint32_t most = settings.num_chunks > WARM_UP_CHUNKS ? settings.num_chunks : WARM_UP_CHUNKS;
   data = room(NULL, most * sizeof *data);
   for (uint32_t i = 0; i < most; i++) data[i] = (int32_t)i;
   for (uint32_t i = 0; i < settings.num_workers; i++) {
-    for (uint32_t j = 0; j < 2; j++) links[i][j] = (link_t){.random = settings.seed * 1000003 + 2 * i + j};
+    for (uint32_t j = 0; j < 2; j++) {
+      links[i][j] = (link_t){.random = settings.seed * 1000003 + 2 * i + j, .loss = settings.loss[j]};
+    }
   }
   for (uint32_t i = 0; i < settings.num_jobs; i++) {
     for (uint32_t j = 0; j < settings.num_workers; j++) workers[i][j] = new_worker(i, j);
@@ -353,9 +481,11 @@ int main(int argc, char **argv) {
     case AT_WORKER: reach_worker(&event); break;
     case WAKE: wake(workers[event.job][event.worker], event.at_s); break;
     case BEGIN: begin(&jobs[event.job]); break;
+    case BEGIN_LATE: submit(workers[event.job][event.worker]); break;
     }
   }
-  uint64_t sent = 0, again = 0, fast = 0, probes = 0, marked = 0, dropped = 0;
+  uint64_t sent = 0, again = 0, fast = 0, probes = 0, marked = 0, dropped = 0, flushed = 0, results = 0, lacking = 0,
+           missed = 0;
   for (uint32_t i = 0; i < settings.num_jobs; i++) {
     for (uint32_t j = 0; j < settings.num_workers; j++) {
       const stream_counters_t *counters = &workers[i][j]->stream.counters;
@@ -364,12 +494,18 @@ int main(int argc, char **argv) {
       fast += counters->fast_retransmitted;
       probes += counters->probe_retransmitted;
       marked += counters->marked;
+      flushed += counters->flushed;
     }
+    results += jobs[i].num_results;
+    lacking += jobs[i].num_lacking;
+    missed += jobs[i].num_missed;
     printf("job %" PRIu32 " %.3f %" PRIu32 "\n", i, (double)workers[i][0]->stream.counters.received / (WARM_UP_S + settings.seconds),
            congestion_limit(&workers[i][0]->stream.window));
   }
   for (uint32_t i = 0; i < settings.num_workers; i++) dropped += links[i][0].dropped + links[i][1].dropped;
   printf("counters %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", sent, again, fast, probes, marked,
          dropped);
+  printf("tolerance %" PRIu64 " %.9f %" PRIu64 "\n", flushed,
+         1 - (double)lacking / fmax(1, (double)results * settings.num_workers), missed);
   return 0;
 }

@@ -6,8 +6,10 @@ The streams are those of the host library, in C; links, switch and clock are sim
 (loss_simulation.c). So the figures do not depend on the machine. A row has the sums of all seeds.
 For random loss, `limit` is the time of the best repair by senders who do not know whose packet was
 lost: until it has the result, each worker sends its contribution again, and no packet in vain.
+With `--tolerated`, sums may lack that share, and rows compare selective repair with tolerance.
 
     python benchmarks/allreduce/simulated_loss.py --workers 2,4 --loss 0.05,0.2 --seconds 5
+    python benchmarks/allreduce/simulated_loss.py --tolerated 0.1 --workers 4 --chunks 2000
 """
 
 from __future__ import annotations
@@ -22,7 +24,17 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / "hostlib" / "native"
 MODULES = {
-    "slots": ("stream", "recovery", "congestion", "rtt", "source", "straggler", "tolerance"),
+    "slots": (
+        "stream",
+        "closing",
+        "tail",
+        "recovery",
+        "congestion",
+        "rtt",
+        "source",
+        "straggler",
+        "tolerance",
+    ),
     "values": ("quantization", "exact", "limbs", "limb_sums", "sums"),
 }
 FLAGS = [
@@ -33,6 +45,15 @@ FLAGS = [
     "-fno-math-errno",
     "-fno-trapping-math",
 ]
+LOSSES = "0.001,0.01,0.05,0.1,0.2,0.6:5:50,0.9:5:50,0.6:50:500,0.9:50:500"
+TOLERATED_LOSSES = ",".join(
+    f"{share}{direction}" for direction in (":up", ":down", "") for share in (0.01, 0.05, 0.1, 0.2)
+)
+DIRECTIONS = {"up": ("up", "contributions"), "down": ("down", "results"), "": ("loss", "both")}
+TOLERATED_HEADING = (
+    "| workers | lost | of | repair: mean | p99 | sent again | tolerance: mean | p99 | sent again "
+    "| flushes | coverage |\n|---|---|---|---|---|---|---|---|---|---|---|"
+)
 HEADING = (
     "| workers | loss | sums | p50 | p99 | mean | limit | sent again | by later results "
     "| by probes |\n|---|---|---|---|---|---|---|---|---|---|"
@@ -47,13 +68,20 @@ def compile_simulation(program: Path) -> None:
     subprocess.run(command, check=True)
 
 
-def simulate(program: Path, **settings: float) -> tuple[list[float], list[int]]:
-    """Return the time of each sum, and packets sent, sent again, and so by results and probes."""
-    arguments = [str(part) for setting in settings.items() for part in setting]
-    output = subprocess.run([program, *arguments], check=True, capture_output=True, text=True)
-    lines = [line.split() for line in output.stdout.splitlines()]
-    times = [float(words[0]) for words in lines if len(words) == 1]
-    return times, next([int(word) for word in words[1:5]] for words in lines if len(words) == 7)
+class SimulatedRun:
+    """What a run of the program says."""
+
+    def __init__(self, program: Path, **settings: float) -> None:
+        """`settings` as the program names them."""
+        arguments = [str(part) for setting in settings.items() for part in setting]
+        output = subprocess.run([program, *arguments], check=True, capture_output=True, text=True)
+        lines = [line.split() for line in output.stdout.splitlines()]
+        named = {words[0]: words[1:] for words in lines if len(words) > 1}
+        self.times = [float(words[0]) for words in lines if len(words) == 1]
+        """Of each sum."""
+        self.packets = np.array([int(word) for word in named["counters"][:4]])
+        """Sent, sent again, and so by later results and by probes."""
+        self.flushes, self.coverage = int(named["tolerance"][0]), float(named["tolerance"][1])
 
 
 def limit(num_workers: int, loss: float) -> float:
@@ -62,10 +90,45 @@ def limit(num_workers: int, loss: float) -> float:
     return until_complete + loss / (1 - loss) ** 2  # a replay needs both directions
 
 
+def check_times(times: list[float], options: argparse.Namespace) -> None:
+    """SystemExit if no sum has ended."""
+    if not times:
+        raise SystemExit(f"no sum ended in {options.seconds} s: give more by --seconds")
+
+
+def tolerated_row(program: Path, options: argparse.Namespace, num_workers: int, text: str) -> str:
+    """Return the row that compares repair and tolerance, for a loss, "loss:up" or "loss:down"."""
+    share, _, direction = text.partition(":")
+    if direction not in DIRECTIONS:
+        raise SystemExit(f"--loss {text} with --tolerated: give SHARE, SHARE:up or SHARE:down")
+    setting, of = DIRECTIONS[direction]
+    common = {"workers": num_workers, "chunks": options.chunks}
+    lossless_s = float(np.median(SimulatedRun(program, **common, seconds=1).times))
+    common |= {setting: float(share), "seconds": options.seconds}
+    common |= {"adaptive": int(options.late_wait == "adaptive"), "nap": options.nap}
+    common |= {"awake": options.awake}
+    cells: list[str] = []
+    flushes = coverage = 0.0
+    for tolerated in (0.0, options.tolerated):
+        seeds = range(1, options.seeds + 1)
+        runs = [SimulatedRun(program, **common, tolerated=tolerated, seed=seed) for seed in seeds]
+        times = [time for run in runs for time in run.times]
+        check_times(times, options)
+        sent, again, *_ = np.sum([run.packets for run in runs], axis=0)
+        p99 = np.percentile(times, 99) / lossless_s
+        cells.append(f"{np.mean(times) / lossless_s:.2f} | {p99:.2f} | {100 * again / sent:.1f} %")
+        flushes = 100 * sum(run.flushes for run in runs) / sent
+        coverage = float(np.mean([run.coverage for run in runs]))
+    return (
+        f"| {num_workers} | {100 * float(share):g} % | {of} | {' | '.join(cells)} "
+        f"| {flushes:.1f} % | {coverage:.3f} |"
+    )
+
+
 def row(program: Path, options: argparse.Namespace, num_workers: int, text: str) -> str:
     """Return the table's row for a loss, or for a burst "loss:on_ms:off_ms"."""
     common = {"workers": num_workers, "chunks": options.chunks}
-    lossless_s = float(np.median(simulate(program, **common, seconds=1)[0]))
+    lossless_s = float(np.median(SimulatedRun(program, **common, seconds=1).times))
     share, *means_ms = (float(part) for part in text.split(":"))
     name = f"{100 * share:g} %"
     if means_ms:
@@ -77,11 +140,10 @@ def row(program: Path, options: argparse.Namespace, num_workers: int, text: str)
     times: list[float] = []
     counts = np.zeros(4)
     for seed in range(1, options.seeds + 1):
-        more, counted = simulate(program, **common, **settings, seed=seed, seconds=options.seconds)
-        times += more
-        counts += counted
-    if not times:
-        raise SystemExit(f"no sum ended in {options.seconds} s: give more by --seconds")
+        run = SimulatedRun(program, **common, **settings, seed=seed, seconds=options.seconds)
+        times += run.times
+        counts += run.packets
+    check_times(times, options)
     p50, p99 = np.percentile(times, [50, 99]) / lossless_s
     sent, again, fast, probes = counts
     return (
@@ -96,20 +158,29 @@ def main() -> None:
     parser.add_argument("--workers", default="2,4,16", help="default %(default)s")
     parser.add_argument(
         "--loss",
-        default="0.001,0.01,0.05,0.1,0.2,0.6:5:50,0.9:5:50,0.6:50:500,0.9:50:500",
-        help="loss per hop, or loss:on:off of bursts with these mean times in ms",
+        help="loss per hop, or loss:on:off of bursts with these mean times in ms;"
+        " with --tolerated, loss:up is of contributions and loss:down of results alone",
     )
+    parser.add_argument("--tolerated", type=float, help="share of contributions that sums may lack")
+    parser.add_argument(
+        "--late-wait", choices=("silence", "adaptive"), default="silence", help="with --tolerated"
+    )
+    parser.add_argument("--nap", type=float, default=0.0, help="s that workers sleep now and then")
+    parser.add_argument("--awake", type=float, default=0.2, help="s between naps, default 0.2")
     parser.add_argument("--seconds", type=float, default=20.0, help="simulated, default 20")
     parser.add_argument("--seeds", type=int, default=8, help="default 8")
     parser.add_argument("--chunks", type=int, default=400, help="of a tensor, default 400")
     options = parser.parse_args()
-    print(HEADING)
+    is_tolerant = options.tolerated is not None
+    losses = options.loss or (TOLERATED_LOSSES if is_tolerant else LOSSES)
+    print(TOLERATED_HEADING if is_tolerant else HEADING)
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "loss_simulation"
         compile_simulation(program)
         for number in map(int, options.workers.split(",")):
-            for text in options.loss.split(","):
-                print(row(program, options, number, text), flush=True)
+            for text in losses.split(","):
+                of = tolerated_row if is_tolerant else row
+                print(of(program, options, number, text), flush=True)
 
 
 if __name__ == "__main__":

@@ -238,6 +238,7 @@ class StreamOptionsStruct(ctypes.Structure):
         ("batch", c_uint32),
         ("coalesce_s", c_double),
         ("control_priority", c_uint32),
+        ("has_adaptive_wait", c_bool),
     )
 
 

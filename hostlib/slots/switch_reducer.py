@@ -131,6 +131,7 @@ class SwitchReducer:
             batch=min(options.batch, native.BATCH),
             coalesce_s=options.coalesce_s,
             control_priority=view.control_priority,
+            has_adaptive_wait=options.late_wait == "adaptive",
         )
         count = len(view.trees)
         ids = (ctypes.c_uint16 * count)(*(tree.tree_id for tree in view.trees))

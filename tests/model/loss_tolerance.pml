@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Sums that may lack a bounded share, over one switch: who pays for what a round lacks, what workers do that miss a
- * result, and whether all tensors complete in the end. tolerance.h and stream.c are the code that this models.
+ * result, and whether all tensors complete in the end. tolerance.h, closing.c and stream.c are the code that this models.
  *
  * NUM_WORKERS workers sum TENSORS tensors of LENGTH chunks each over SLOTS slots with two copies each. Chunk k of the
  * sequence has slot k % SLOTS, and waits for the result of chunk k - SLOTS. A tensor may lack TOTAL contributions, and

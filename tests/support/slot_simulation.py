@@ -107,17 +107,27 @@ class Simulation:
             assert self.now_s < limit_s, [worker.values.counters for worker in self.workers]
             action()
 
-    def sum(self, num_chunks: int) -> float:
-        """Let all workers sum a tensor, check it, and return the simulated seconds it took."""
+    def sum(self, num_chunks: int, *, late_s: float = 0.0) -> float:
+        """Let all workers sum a tensor, check it, and return the simulated seconds it took.
+
+        Worker 0 begins so much later than the others.
+        """
         began_s = self.now_s
         if self.ledger is not None:
             values = self.switch.values_per_packet
             flat = np.arange(num_chunks * values).reshape(num_chunks, values)
             given = np.array([flat * (worker + 1) for worker in range(len(self.workers))])
             self.ledger.begin(self.workers[0].num_submitted + 1, given)
-        for worker in self.workers:
+        first, *others = self.workers
+        for worker in others:
             worker.submit(num_chunks)
-        self.run(lambda: all(worker.is_done for worker in self.workers))
+        number = first.num_submitted + 1
+        if late_s:
+            self.at(began_s + late_s, lambda: first.submit(num_chunks))
+        else:
+            first.submit(num_chunks)
+        is_done = lambda: first.num_submitted == number and all(w.is_done for w in self.workers)  # noqa: E731
+        self.run(is_done)
         self._check()
         return self.now_s - began_s
 

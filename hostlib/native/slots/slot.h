@@ -28,10 +28,13 @@ typedef struct {
   int64_t number, first;
   double sent_s, deadline_s;
 
-  // See tolerance.h.
+  // See tolerance.h and closing.h.
   uint32_t paid;  // contributions that this worker lets go, at most
   uint32_t signs; // how often its result was found late
   double hold_s;  // it is not sent again before, and looked at then; infinite: it is not held
+  double begun_s; // when it was first sent
+  bool may_be_late; // this worker closes it if it takes too long
+  bool has_lacked; // the result of its round before lacked somebody, who may not have it yet
 
   // See straggler.h.
   double flush_s, pause_s;

@@ -33,15 +33,15 @@ bool stream_init(stream_t *stream, transport_t *transport, const stream_options_
                                                 at_least_1(slot_count / FREE_SHARE),
                                                 congestion_tolerated(options->num_workers)),
                        .straggler = straggler_new(options->straggler_s, options->maximum_rto_s),
-                       .held_s = INFINITY,
+                       .closing = closing_new(options->has_adaptive_wait),
                        .lock = PTHREAD_MUTEX_INITIALIZER};
   stream_publish(stream);
   stream->datagrams = calloc(slot_count, stream->datagram_bytes);
   stream->scratch = calloc(slot_count, sizeof(slot_t *));
-  stream->closing = calloc(slot_count, sizeof(slot_t *));
+  stream->to_close = calloc(slot_count, sizeof(slot_t *));
   stream->taken = calloc(BATCH, sizeof(slot_t *));
   stream->is_prompt = calloc(BATCH, sizeof(bool));
-  bool has_memory = stream->datagrams && stream->scratch && stream->closing && stream->taken && stream->is_prompt;
+  bool has_memory = stream->datagrams && stream->scratch && stream->to_close && stream->taken && stream->is_prompt;
   return recovery_init(&stream->recovery, slots, slot_count, options->num_trees, &stream->rtt) && has_memory;
 }
 
@@ -49,7 +49,7 @@ void stream_close(stream_t *stream) {
   recovery_close(&stream->recovery);
   free(stream->datagrams);
   free(stream->scratch);
-  free(stream->closing);
+  free(stream->to_close);
   free(stream->taken);
   free(stream->is_prompt);
 }
@@ -125,6 +125,7 @@ static void skip_abandoned(stream_t *stream) {
   while (stream->sending && (stream->sending->is_abandoned || stream->next_chunk == end_of(stream->sending))) {
     stream->next_chunk = end_of(stream->sending);
     stream->sending = stream->sending->next;
+    if (!stream->sending) closing_hurry(&stream->closing);
   }
   while (stream->preparing && stream->preparing->is_abandoned) stream->preparing = stream->preparing->next;
   if (stream->prepared < stream->next_chunk) stream->prepared = stream->next_chunk;
@@ -157,7 +158,7 @@ void stream_abandon(stream_t *stream, source_t *source) {
 
 void stream_miss(stream_t *stream, slot_t *slot, double now_s) {
   source_t *source = slot->source;
-  source->has_missed = true;
+  source->has_missed = slot->has_lacked = true;
   stream->lenient_from = end_of(source) + stream->slot_count;
   // Who is in it is not known: it may lack all that was paid for, and any worker.
   if (source->tolerance) tolerance_settle(source->tolerance, slot->paid, stream->closers[slot->tree].members);
@@ -215,6 +216,7 @@ static void note_sent(stream_t *stream, double now_s) {
   if (source->first_sent_s == 0) source->first_sent_s = now_s;
   slot->is_busy = true;
   recovery_start(&stream->recovery, slot, now_s);
+  closing_start(stream, slot, now_s);
   if (stream->straggler.deadline_s < INFINITY) {
     straggler_start(&stream->straggler, slot, source->since_s, now_s, rtt_steady_s(&stream->rtt));
   }
@@ -227,6 +229,7 @@ static void note_sent(stream_t *stream, double now_s) {
 static uint32_t collect(stream_t *stream, double now_s, uint8_t **datagrams) {
   uint64_t limit = stream->base + stream->slot_count;
   uint32_t window = congestion_limit(&stream->window), count = 0;
+  window = closing_window(&stream->closing, window, stream->slot_count, &stream->rtt);
   if (stream->outstanding >= window) return 0;
   if (limit > stream->next_chunk + (window - stream->outstanding)) limit = stream->next_chunk + (window - stream->outstanding);
   if (limit > end_of(stream->sending)) limit = end_of(stream->sending);
@@ -280,8 +283,6 @@ static int send_again(stream_t *stream, slot_t *const *slots, uint32_t count, do
   return (int)done;
 }
 
-static uint32_t num_members(const closers_t *closers) { return (uint32_t)__builtin_popcount(closers->members); }
-
 // Close the rounds of slots: with the contributors that are there, or with all but those that were paid for.
 static int send_flushes(stream_t *stream, slot_t *const *slots, uint32_t count) {
   if (!count) return 0;
@@ -300,7 +301,7 @@ static int send_flushes(stream_t *stream, slot_t *const *slots, uint32_t count) 
       at[EXPONENT_AT] = 0;
       const closers_t *closers = &stream->closers[slot->tree];
       store16(at + CONTRIBUTORS_AT, (uint16_t)(slot->paid ? closers->level : slot->level));
-      at[EXPECTED_AT] = slot->paid && closers->is_root ? (uint8_t)(num_members(closers) - slot->paid) : 0;
+      at[EXPECTED_AT] = slot->paid && closers->is_root ? (uint8_t)(tolerance_members(closers) - slot->paid) : 0;
       if (!slot->paid && slot->level < MAX_LEVEL) slot->level++;
     }
     sent = stream->transport->send(stream->transport, datagrams, part);
@@ -310,50 +311,15 @@ static int send_flushes(stream_t *stream, slot_t *const *slots, uint32_t count) 
   return sent < 0 ? sent : 0;
 }
 
-// A round trip until a chunk that another worker may close is sent again. Measured in simulated time: with a quarter more, a
-// worker that lost a result keeps the others waiting.
-static void hold(stream_t *stream, slot_t *slot, double now_s) {
-  slot->hold_s = now_s + stream->rtt.prompt_s;
-  stream->held_s = fmin(stream->held_s, slot->hold_s);
-}
-
-typedef enum { SEND_AGAIN, CLOSE, WAIT } remedy_t;
-
-// What to do about a chunk whose result is late. Who may let contributions go asks the switch to close the round without
-// them, which is one packet instead of one of each worker. The others wait for that, for a round trip.
-static remedy_t remedy_of(stream_t *stream, slot_t *slot, double now_s) {
-  tolerance_t *tolerance = slot->source->tolerance;
-  const closers_t *closers = &stream->closers[slot->tree];
-  if (!tolerance || slot->is_withheld || closers->count == 0 || !stream->rtt.has_sample) return SEND_AGAIN;
-  if (slot->hold_s < INFINITY && now_s < slot->hold_s) return WAIT;
-  slot->hold_s = INFINITY;
-  uint32_t turn = tolerance_turn(closers, slot->chunk);
-  bool is_turn = turn == 0 || (turn == 1 && slot->signs > 1);
-  bool may_close = slot->source->start + slot->chunk >= stream->lenient_from;
-  uint32_t most = num_members(closers) - 1; // a chunk has somebody
-  uint32_t more = slot->paid >= most ? 0 : closers->is_root ? 1 : most - slot->paid;
-  if (is_turn && may_close && more && tolerance_pay(tolerance, slot->paid, more)) {
-    slot->paid += more;
-    slot->signs++;
-    hold(stream, slot, now_s);
-    return CLOSE;
-  }
-  if (slot->signs++ == 0 && turn != 0) {
-    hold(stream, slot, now_s);
-    return WAIT;
-  }
-  return SEND_AGAIN;
-}
-
 // Close rounds that may be closed. Keep in `slots` those that are to be sent again, and return how many, or -errno.
-static int close_tolerated(stream_t *stream, slot_t **slots, uint32_t count, double now_s) {
+static int close_tolerated(stream_t *stream, slot_t **slots, uint32_t count, double now_s, sign_t sign) {
   uint32_t num_again = 0, num_closing = 0;
   for (uint32_t i = 0; i < count; i++) {
-    remedy_t remedy = remedy_of(stream, slots[i], now_s);
+    remedy_t remedy = closing_remedy(stream, slots[i], now_s, sign);
     if (remedy == SEND_AGAIN) slots[num_again++] = slots[i];
-    if (remedy == CLOSE) stream->closing[num_closing++] = slots[i];
+    if (remedy == CLOSE) stream->to_close[num_closing++] = slots[i];
   }
-  int error = send_flushes(stream, stream->closing, num_closing);
+  int error = send_flushes(stream, stream->to_close, num_closing);
   return error < 0 ? error : (int)num_again;
 }
 
@@ -361,7 +327,7 @@ static int close_tolerated(stream_t *stream, slot_t **slots, uint32_t count, dou
 static int send_lost(stream_t *stream, double now_s) {
   uint32_t num_new = 0;
   int count = (int)recovery_lost(&stream->recovery, now_s, stream->scratch);
-  if (count > 0) count = close_tolerated(stream, stream->scratch, (uint32_t)count, now_s);
+  if (count > 0) count = close_tolerated(stream, stream->scratch, (uint32_t)count, now_s, BY_RESULTS);
   if (count <= 0) return count;
   for (int i = 0; i < count; i++) num_new += !stream->scratch[i]->is_again;
   if (num_new) congestion_on_loss(&stream->window, stream->outstanding, num_new);
@@ -389,24 +355,43 @@ bool stream_take(stream_t *stream, slot_t *slot, const uint8_t *datagram) {
   source_keep(source, slot->chunk, datagram + HEADER_BYTES, load16(datagram + CONTRIBUTORS_AT),
               stream->options.values_per_packet);
   if (source->bitmaps) source->bitmaps[slot->chunk] = load32(datagram + BITMAP_AT);
+  // A result that a flush caused, or asked for again, tells no round trip.
+  bool is_prompt = !(flags & FLUSHED) && !slot->paid;
   if (source->tolerance) {
-    uint32_t absent = stream->closers[slot->tree].members & ~load32(datagram + BITMAP_AT);
+    const closers_t *closers = &stream->closers[slot->tree];
+    uint32_t absent = closers->members & ~load32(datagram + BITMAP_AT);
     tolerance_settle(source->tolerance, slot->paid, absent);
+    closing_note_result(&stream->closing, slot, closers, absent);
+    slot->has_lacked = absent;
+    is_prompt = is_prompt && !absent; // a lower switch's flush shows by what it lacks
   }
   source->has_saturated = source->has_saturated || flags & OVERFLOW;
   stream->counters.replayed += (flags & REPLAY) != 0;
   stream->num_marked += (flags & ECN_ECHO) != 0;
   // Results come in order unless something was lost, or trees take turns.
   stream->is_in_order = stream->is_in_order && slot == slot_of(stream, stream->base + stream->num_taken);
-  stream->is_prompt[stream->num_taken] = !(flags & FLUSHED);
+  stream->is_prompt[stream->num_taken] = is_prompt;
   stream->taken[stream->num_taken++] = slot;
   release(stream, slot);
   return true;
 }
 
+// Learn how long the chunks of a batch have taken.
+static void note_times(stream_t *stream, double now_s) {
+  if (!stream->closing.tail.is_adaptive) return;
+  for (uint32_t i = 0; i < stream->num_taken; i++) {
+    const slot_t *slot = stream->taken[i];
+    const source_t *source = slot->source;
+    if (!source->tolerance || slot->is_withheld) continue;
+    bool is_let_go = source->contributors[slot->chunk] < stream->options.num_workers;
+    tail_add(&stream->closing.tail, now_s - slot->begun_s, is_let_go);
+  }
+}
+
 int stream_end(stream_t *stream, double now_s) {
   uint32_t count = stream->num_taken;
   if (count == 0) return 0;
+  note_times(stream, now_s);
   recovery_finish(&stream->recovery, stream->taken, stream->is_prompt, count, now_s, !stream->outstanding);
   stream->counters.received += count;
   stream->counters.marked += stream->num_marked;
@@ -418,7 +403,8 @@ int stream_end(stream_t *stream, double now_s) {
 }
 
 double stream_next_s(const stream_t *stream) {
-  return fmin(fmin(recovery_next_s(&stream->recovery), stream->straggler.next_s), stream->held_s);
+  double closing_s = fmin(stream->closing.held_s, stream->closing.late_s);
+  return fmin(fmin(recovery_next_s(&stream->recovery), stream->straggler.next_s), closing_s);
 }
 
 // Timers have run out: send again, and close what may be closed.
@@ -434,7 +420,7 @@ static int send_probes(stream_t *stream, double now_s) {
   uint32_t count = recovery_silent(&stream->recovery, now_s, stream->scratch);
   // Without any result since the first chunks left, another worker may be late, and nothing is lost.
   int left = (int)count;
-  if (count && has_progress) left = close_tolerated(stream, stream->scratch, count, now_s);
+  if (count && has_progress) left = close_tolerated(stream, stream->scratch, count, now_s, BY_SILENCE);
   if (left <= 0) return left;
   int sent = send_again(stream, stream->scratch, (uint32_t)left, now_s, true);
   if (sent > 0) stream->counters.probe_retransmitted += (uint64_t)sent;
@@ -443,15 +429,8 @@ static int send_probes(stream_t *stream, double now_s) {
 
 // Look again at chunks that were held for a while.
 static int end_holds(stream_t *stream, double now_s) {
-  uint32_t count = 0;
-  stream->held_s = INFINITY;
-  for (uint32_t i = 0; i < stream->slot_count; i++) {
-    slot_t *slot = &stream->slots[i];
-    if (!slot->is_busy) continue;
-    if (slot->hold_s <= now_s) stream->scratch[count++] = slot;
-    else stream->held_s = fmin(stream->held_s, slot->hold_s);
-  }
-  int left = close_tolerated(stream, stream->scratch, count, now_s);
+  uint32_t count = closing_due(stream, now_s, stream->scratch);
+  int left = close_tolerated(stream, stream->scratch, count, now_s, BY_HOLD);
   if (left <= 0) return left;
   congestion_on_loss(&stream->window, stream->outstanding, (uint32_t)left);
   return send_again(stream, stream->scratch, (uint32_t)left, now_s, false);
@@ -464,7 +443,11 @@ int stream_keep_time(stream_t *stream, double now_s) {
     if (sent == 0) sent = send_expired(stream, now_s);
     if (sent == 0) sent = send_probes(stream, now_s);
   }
-  if (sent >= 0 && now_s >= stream->held_s) sent = end_holds(stream, now_s);
+  if (sent >= 0 && now_s >= stream->closing.held_s) sent = end_holds(stream, now_s);
+  if (sent >= 0 && now_s >= stream->closing.late_s) {
+    uint32_t num_late = closing_late(stream, now_s, stream->to_close);
+    sent = send_flushes(stream, stream->to_close, num_late);
+  }
   if (sent < 0 || now_s < stream->straggler.next_s) return sent < 0 ? sent : 0;
   uint32_t count = straggler_due(&stream->straggler, stream->slots, stream->slot_count, now_s, stream->scratch);
   return send_flushes(stream, stream->scratch, count);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "closing.h"
 #include "congestion.h"
 #include "header.h"
 #include "recovery.h"
@@ -51,6 +52,7 @@ typedef struct {
   uint32_t batch;    // most datagrams that one receive takes, at most BATCH
   double coalesce_s; // longest pause before a receive, see pace.h
   uint32_t control_priority; // of packets that carry no values: flushes
+  bool has_adaptive_wait; // see closing.h
 } stream_options_t;
 
 // What the caller shows and decides by.
@@ -60,7 +62,7 @@ typedef struct {
   uint32_t outstanding, window; // chunks
 } stream_state_t;
 
-typedef struct {
+typedef struct stream {
   transport_t *transport;
   stream_options_t options;
   operation_t operation;
@@ -73,7 +75,7 @@ typedef struct {
   congestion_t window;
   recovery_t recovery;
   straggler_t straggler;
-  double held_s; // no slot is held until an earlier time
+  closing_t closing;
   // Place of the first chunk that this worker may close without all contributions. If it has missed a result, it must not
   // let others miss results of the same tensor: they could have them from no worker. See docs/protocol.md.
   uint64_t lenient_from;
@@ -94,7 +96,7 @@ typedef struct {
   bool *is_prompt;
   uint32_t num_taken, num_marked;
   bool is_in_order;
-  slot_t **scratch, **closing; // room for all slots each
+  slot_t **scratch, **to_close; // room for all slots each
 
   pthread_mutex_t lock;
   stream_state_t state; // published

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tolerance.h"
 
+uint32_t tolerance_members(const closers_t *closers) { return (uint32_t)__builtin_popcount(closers->members); }
+
 uint32_t tolerance_turn(const closers_t *closers, uint32_t chunk) {
   return (closers->own + closers->count - chunk % closers->count) % closers->count;
 }

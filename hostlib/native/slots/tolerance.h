@@ -35,6 +35,9 @@ typedef struct {
   uint32_t is_root; // whether this switch closes rounds for all
 } closers_t;
 
+// How many workers the sum of this switch may lack, and one more.
+uint32_t tolerance_members(const closers_t *);
+
 // How many others have to leave a chunk to this worker: 0, it closes it; 1, if its closer does not; ...
 uint32_t tolerance_turn(const closers_t *, uint32_t chunk);
 

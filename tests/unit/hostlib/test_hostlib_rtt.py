@@ -58,6 +58,7 @@ def test_backoff_doubles_up_to_maximum_and_ends_with_a_sample() -> None:
         {"window": 0},
         {"batch": 0},
         {"coalesce_s": -0.1},
+        {"late_wait": "never"},
         {"nonfinite": "ignore"},
     ],
 )

@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Time that sums over lossy links take, with and without tolerance: in simulated time.
+
+The program checks each sum, and what it lacks.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.allreduce.simulated_loss import SimulatedRun, compile_simulation, tolerated_row
+
+NOISE = 1.02
+"""As much may a mean over a few seeds be larger by chance."""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("simulation") / "loss_simulation"
+    compile_simulation(path)
+    return path
+
+
+def mean_s(program: Path, num_chunks: int, **settings: float) -> float:
+    """Return the mean time of the sums of two seeds."""
+    runs = [
+        SimulatedRun(program, chunks=num_chunks, seconds=2, seed=seed, **settings)
+        for seed in (1, 2)
+    ]
+    return float(np.mean([time for run in runs for time in run.times]))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.2])
+@pytest.mark.parametrize("of", ["up", "down", "loss"])
+def test_tolerance_is_never_slower_than_repair(program: Path, of: str, share: float) -> None:
+    """Contributions, results or both are lost: as many as a tenth that is tolerated, or more."""
+    repair_s = mean_s(program, 2000, **{of: share})
+    assert mean_s(program, 2000, tolerated=0.1, **{of: share}) <= repair_s * NOISE
+
+
+@pytest.mark.parametrize("of", ["up", "down", "loss"])
+def test_small_tensors_do_not_wait_for_closers(program: Path, of: str) -> None:
+    """Of 20 chunks: nothing else is to be sent while the last ones wait."""
+    repair_s = mean_s(program, 20, **{of: 0.05})
+    assert mean_s(program, 20, tolerated=0.1, **{of: 0.05}) <= repair_s * NOISE
+
+
+def test_lost_contributions_cost_a_tenth_of_the_time_at_most(program: Path) -> None:
+    lossless_s = mean_s(program, 2000)
+    assert mean_s(program, 2000, tolerated=0.1, up=0.05) <= 1.1 * lossless_s
+
+
+def test_row_tells_what_is_lacking(program: Path) -> None:
+    options = Namespace(
+        chunks=400, seeds=1, seconds=1, tolerated=0.1, late_wait="silence", nap=0.0, awake=0.2
+    )
+    cells = tolerated_row(program, options, 4, "0.05:up").split("|")
+    assert cells[3].strip() == "contributions"
+    assert 0.94 < float(cells[-2]) < 0.97
+
+
+def test_row_of_an_unknown_direction_is_refused(program: Path) -> None:
+    options = Namespace(
+        chunks=400, seeds=1, seconds=1, tolerated=0.1, late_wait="silence", nap=0.0, awake=0.2
+    )
+    with pytest.raises(SystemExit, match=r"--loss 0\.05:left with --tolerated: give SHARE"):
+        tolerated_row(program, options, 4, "0.05:left")
+
+
+def test_workers_that_sleep_now_and_then_are_not_let_go_by_the_tail(program: Path) -> None:
+    """Without any loss, by silence they are."""
+    sleep = {"chunks": 2000, "seconds": 4, "nap": 0.02, "awake": 0.2, "tolerated": 0.1}
+    silence = SimulatedRun(program, **sleep)
+    adaptive = SimulatedRun(program, **sleep, adaptive=1)
+    assert silence.coverage < 0.995
+    assert adaptive.coverage > 0.999
+    assert np.mean(adaptive.times) < np.mean(silence.times)
