@@ -38,6 +38,7 @@ def test_session_shows_what_users_call() -> None:
     assert [name for name in dir(hostlib.Session) if not name.startswith("_")] == [
         "allgather",
         "allreduce",
+        "allreduce_group",
         "barrier",
         "can_multicast",
         "close",
