@@ -59,15 +59,10 @@ class TrainingRig:
         self._testbed = Testbed(fabric(rate_bits_per_s), name=f"ta{os.getpid()}")
         hosts = [host_named(self._testbed.topology, name) for name in WORKERS]
         self._addresses = [host.address for host in hosts]
-        self._ranks = TrainingRanks(self._testbed, hosts, _MODULE)
+        self._ranks = TrainingRanks(self._testbed, hosts, _MODULE, module_environment())
 
     def __enter__(self) -> Self:
-        self._testbed.up()
-        try:
-            self._ranks.start(module_environment())
-        except BaseException:
-            self._close()
-            raise
+        self._ranks.__enter__()
         return self
 
     def __exit__(
@@ -76,15 +71,7 @@ class TrainingRig:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        try:
-            if exc_type is None:
-                self._ranks.end()
-        finally:
-            self._close()
-
-    def _close(self) -> None:
-        self._ranks.close()
-        self._testbed.down()
+        self._ranks.__exit__(exc_type, exc, traceback)
 
     def train(self, case: TrainingCase) -> TrainingParts:
         """Train once, and time its parts. Links lose nothing until the model is made.

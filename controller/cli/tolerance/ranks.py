@@ -11,7 +11,8 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NoReturn, final
+from types import TracebackType
+from typing import Any, Final, NoReturn, Self, final
 
 from ....bmv2_topos import Host, Testbed
 from ....bmv2_topos.errors import ProcessTimeoutError
@@ -31,19 +32,53 @@ _THREADS: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 @final
 class TrainingRanks:
-    """One process of torch.distributed on each of some hosts, from `start` until `close`."""
+    """One process of torch.distributed on each of some hosts of a testbed, in a `with` block.
 
-    def __init__(self, testbed: Testbed, hosts: Sequence[Host], module: str = RANK_MODULE) -> None:
-        """Start nothing yet. `module` takes the path of the socket, as rank.py does."""
+    The testbed is up as long. At the end of a block without an error, the ranks leave their job.
+    """
+
+    def __init__(
+        self,
+        testbed: Testbed,
+        hosts: Sequence[Host],
+        module: str = RANK_MODULE,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start nothing yet. `module` takes the path of the socket, as rank.py does.
+
+        `environment` has further variables.
+        """
         self._testbed = testbed
         self._hosts = hosts
         self._module = module
+        self._environment = environment or {}
         self._processes: list[ManagedProcess] = []
         self._connections: list[socket.socket] = []
         """Of ranks in their order."""
 
-    def start(self, environment: Mapping[str, str] | None = None) -> None:
-        """Start the ranks, with further variables, and wait until each has connected."""
+    def __enter__(self) -> Self:
+        self._testbed.up()
+        try:
+            self._start()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if exc_type is None:
+                self._end()
+        finally:
+            self._close()
+
+    def _start(self) -> None:
+        """Start the ranks, and wait until each has connected."""
         testbed = self._testbed
         path = testbed.run_directory / "ranks.sock"
         endpoints = [testbed.endpoint(host.worker_id) for host in self._hosts]
@@ -60,7 +95,7 @@ class TrainingRanks:
                         f"{JOB}-{endpoint.host.name}",
                         [sys.executable, "-m", self._module, str(path)],
                         node=endpoint.host,
-                        environment={**variables, **(environment or {})},
+                        environment={**variables, **self._environment},
                     )
                 )
             self._accept(listener)
@@ -97,17 +132,18 @@ class TrainingRanks:
                 answers[rank] = answer
         return [answers[rank] for rank in range(len(self._connections))]
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """Let the ranks leave their job."""
         for connection in self._connections:
             connection.shutdown(socket.SHUT_WR)
         for process in self._processes:
             process.wait(timeout_s=_END_TIMEOUT_S)
 
-    def close(self) -> None:
-        """Close the connections; the processes end with the testbed."""
+    def _close(self) -> None:
+        """Close the connections and take the testbed down, and the processes with it."""
         for connection in self._connections:
             connection.close()
+        self._testbed.down()
 
     def _accept(self, listener: socket.socket) -> None:
         """Take one connection of each rank; the rank is its first line."""

@@ -87,12 +87,7 @@ class ToleranceRig:
         self._num_trainings = 0
 
     def __enter__(self) -> Self:
-        self._testbed.up()
-        try:
-            self._ranks.start()
-        except BaseException:
-            self._close()
-            raise
+        self._ranks.__enter__()
         return self
 
     def __exit__(
@@ -101,11 +96,7 @@ class ToleranceRig:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        try:
-            if exc_type is None:
-                self._ranks.end()
-        finally:
-            self._close()
+        self._ranks.__exit__(exc_type, exc, traceback)
 
     def run(self, plan: TrainingPlan) -> Iterator[TrainingOutcome]:
         """Train with each rate and seed, and return what came of each training when it ends.
@@ -134,10 +125,6 @@ class ToleranceRig:
         for host in topology.hosts:
             link = topology.link_of(host)
             self._testbed.impaired_links.impair(link, settings, sender=host.name)
-
-    def _close(self) -> None:
-        self._ranks.close()
-        self._testbed.down()
 
 
 def _dropped_share(directions: Sequence[ImpairedDirection]) -> float:
