@@ -42,8 +42,8 @@ def star(
 
 
 def make(num_workers: int = 4, **options: object) -> TransferScheduler:
-    """A scheduler for h0 with that many workers and an idle host a1."""
-    network = star(num_workers, others={"a1": 100})
+    """A scheduler for h0 with that many workers and the idle hosts a1 and a2."""
+    network = star(num_workers, others={"a1": 100, "a2": 100})
     return TransferScheduler(network, {SERVER: 0}, SchedulerOptions(**options))  # type: ignore[arg-type]
 
 
