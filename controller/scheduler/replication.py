@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replication of a batch: when its updates reach a replica, and which commits wait for that.
 
-As in MLfabric, the server sends nothing to its replica. Here workers do, in what the server's plan
-leaves of the network. The rule that holds commits back is ours. No group is formed for a replica,
-and no transfer to a replica is planned before one to a server.
+MLfabric takes replication off the server. That workers send all bytes, in what the server's plan
+leaves of the network, and the rule that holds commits back are ours. No group is formed for a
+replica, and no transfer to a replica is planned before one to a server.
 """
 
 from __future__ import annotations
