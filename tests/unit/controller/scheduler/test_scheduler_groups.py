@@ -10,10 +10,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from switchfold.controller.scheduler.alike_hosts import AlikeHosts
 from switchfold.controller.scheduler.errors import InvalidTransferError
 from switchfold.controller.scheduler.grouping import AggregationPlaces, BatchPlan, plan_groups
 from switchfold.controller.scheduler.network import ResidualNetwork, TransferNetwork
 from switchfold.controller.scheduler.ordering import order_transfers
+from switchfold.controller.scheduler.residual_rate import RateSpan
 from switchfold.controller.scheduler.transfers import TransferRequest
 from transfer_cases import SERVER, UPDATE_BYTES, push, star
 
@@ -144,6 +146,31 @@ def test_groups_are_consecutive_in_commit_order() -> None:
         for group in found.groups:
             at = [order.index(member.request) for member in group.members]
             assert at == list(range(at[0], at[0] + len(at)))
+            # Gathering is hidden behind the messages that come before.
+            assert group.gathered_s <= commits[at[0] - 1] + 1e-9
+
+
+def test_hosts_are_alike_if_only_their_own_links_differ() -> None:
+    racks = {"a1": "r1", "a2": "r1", "a3": "r2"}
+
+    def find_route(sender: str, receiver: str) -> tuple[str, ...]:
+        if receiver == SERVER:
+            up = (f"{sender}>{racks[sender]}",) if sender in racks else (f"{sender}>core",)
+            return (*up, f"core>{SERVER}")
+        return (f"{sender}>core", f"core>{racks[receiver]}", f"{racks[receiver]}>{receiver}")
+
+    hosts = ["a1", "a2", "a3"]
+    pairs = [("h1", host) for host in (*hosts, SERVER)] + [(host, SERVER) for host in hosts]
+    network = TransferNetwork(
+        capacities_bits_per_s={link: 8 for pair in pairs for link in find_route(*pair)},
+        hosts=frozenset({"h1", SERVER, *hosts}),
+        find_route=find_route,
+    )
+    alike = AlikeHosts(network, ["h1"], SERVER, hosts)
+    residual = ResidualNetwork(network)
+    assert alike.one_of_each(hosts, residual) == ["a1", "a3"]
+    residual.reserve(["r1>a1"], [RateSpan(0.0, 1.0, 3)])
+    assert alike.one_of_each(hosts, residual) == ["a1", "a2", "a3"]
 
 
 def all_plans_best_s(network: TransferNetwork, requests: Sequence[TransferRequest]) -> float:
