@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which idle hosts are equally good as aggregators, so that one of them stands for the others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from .network import ResidualNetwork, TransferNetwork
+
+
+class AlikeHosts:
+    """Compares hosts by their routes from all workers and to the server.
+
+    Two hosts are alike if their routes differ only in links that no other host's routes and no
+    worker's route to the server use, and if as much is free of these links at all times.
+    Cost: O(hosts x workers) routes to make, O(own links x steps) for each host in a comparison.
+    """
+
+    def __init__(
+        self, network: TransferNetwork, workers: Sequence[str], server: str, hosts: Sequence[str]
+    ) -> None:
+        routes = {
+            host: [network.route(host, server), *(network.route(w, host) for w in workers)]
+            for host in hosts
+        }
+        used = Counter(
+            link
+            for found in routes.values()
+            for link in {link for route in found for link in route}
+        )
+        used.update({link for worker in workers for link in network.route(worker, server)})
+        self._own: dict[str, tuple[str, ...]] = {}
+        """By host, the links that only its routes use."""
+        self._patterns: dict[str, int] = {}
+        """Equal for hosts whose routes differ in own links alone."""
+        known: dict[object, int] = {}
+        for host, found in routes.items():
+            own = dict.fromkeys(link for route in found for link in route if used[link] == 1)
+            places: dict[str, str | int] = {link: place for place, link in enumerate(own)}
+            pattern = tuple(tuple(places.get(link, link) for link in route) for route in found)
+            self._own[host] = tuple(own)
+            self._patterns[host] = known.setdefault(pattern, len(known))
+
+    def one_of_each(self, hosts: Sequence[str], residual: ResidualNetwork) -> list[str]:
+        """Return the first of all hosts that are alike now."""
+        first: dict[object, str] = {}
+        for host in hosts:
+            rates = (residual.rate(link) for link in self._own[host])
+            free = tuple((tuple(rate.times), tuple(rate.rates)) for rate in rates)
+            first.setdefault((self._patterns[host], free), host)
+        return list(first.values())

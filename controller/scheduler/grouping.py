@@ -1,0 +1,327 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Aggregation groups: which updates of a batch go to the server, and which are added first.
+
+MLfabric cuts the ordered list into consecutive groups. The first group goes to the server directly;
+each later one is gathered at a host meanwhile, so that its gathering costs no time. How the first
+group's length and the aggregators are chosen is ours, and so are groups at switches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from .alike_hosts import AlikeHosts
+from .checks import check_whole
+from .errors import InvalidTransferError
+from .network import ResidualNetwork, TransferNetwork
+from .transfers import PlannedTransfer, TransferGroup, TransferRequest
+
+_EPSILON_S: Final = 1e-9
+MOST_MEMBERS: Final = 32
+"""Children that a switch can have in one tree."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregationPlaces:
+    """Where updates of a job may be added up now."""
+
+    hosts: Sequence[str] = ()
+    """Idle ones; each gathers at most one group of a batch. Hosts with updates are left out."""
+    switches: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    """Leaves with slots of the job, and the hosts below them."""
+    most_members: int = MOST_MEMBERS
+
+    def __post_init__(self) -> None:
+        check_whole("most_members", self.most_members, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchPlan:
+    """A batch with its groups, and the network with its reservations."""
+
+    direct: tuple[PlannedTransfer, ...]
+    groups: tuple[TransferGroup, ...]
+    commits_s: Mapping[int, float]
+    """By transfer id, when the server can apply it."""
+    residual: ResidualNetwork
+
+    @property
+    def cost(self) -> tuple[float, float, int]:
+        """What is least in the best plan: sum of commit times, makespan, messages. In this order.
+
+        Times count in whole nanoseconds, so that rounding does not break ties.
+        """
+        total_s = sum(self.commits_s.values())
+        last_s = max(self.commits_s.values(), default=0.0)
+        return round(total_s, 9), round(last_s, 9), len(self.direct) + len(self.groups)
+
+
+def plan_groups(
+    residual: ResidualNetwork,
+    ordered: Sequence[TransferRequest],
+    now_s: float,
+    places: AggregationPlaces,
+    *,
+    earliest_commit_s: float = 0.0,
+    num_direct: int | None = None,
+) -> BatchPlan:
+    """Return the best plan of an ordered batch; `residual` itself does not change.
+
+    `num_direct` forces the length of the first group; by default, the best is searched.
+    `earliest_commit_s` is when the server applies the last update before the batch.
+
+    Cost: one plan for each length k of the first group until the direct transfers alone cost more
+    than the best plan, at most n + 1. Each is O(groups x aggregators x members) plans of legs.
+    """
+    if not ordered:
+        return BatchPlan(direct=(), groups=(), commits_s={}, residual=residual.fork())
+    usable = _usable_places(residual.network, ordered, places)
+    workers = sorted({request.worker for request in ordered})
+    alike = AlikeHosts(residual.network, workers, ordered[0].server, usable.hosts)
+    prefix = _Batch(residual.fork(), now_s, usable, alike, earliest_commit_s)
+    best: BatchPlan | None = None
+    for count in range(len(ordered) + 1):
+        if count:
+            prefix.send_directly(ordered[count - 1])
+        if num_direct is not None and count != num_direct:
+            continue
+        # The direct transfers' part of the cost only grows with the count.
+        if best and prefix.least_total_s(len(ordered) - count) > best.cost[0]:
+            break
+        batch = prefix.fork()
+        if not batch.complete(ordered[count:], best.cost[0] if best else math.inf):
+            continue
+        plan = batch.plan()
+        if best is None or plan.cost < best.cost:
+            best = plan
+    if best is None:
+        raise InvalidTransferError(
+            f"num_direct is {num_direct}; the batch has {len(ordered)} updates"
+        )
+    return best
+
+
+def _usable_places(
+    network: TransferNetwork, ordered: Sequence[TransferRequest], places: AggregationPlaces
+) -> AggregationPlaces:
+    """Return the idle hosts and the switches that routes join to the workers and the server."""
+    workers = {request.worker for request in ordered}
+    server = ordered[0].server
+    hosts = {
+        host
+        for host in places.hosts
+        if host not in workers
+        and host != server
+        and network.has_routes(workers, host)
+        and network.has_routes([host], server)
+    }
+    switches = {
+        switch: frozenset(host for host in below & workers if network.has_routes([host], switch))
+        for switch, below in places.switches.items()
+        if network.has_routes([switch], server)
+    }
+    return replace(places, hosts=tuple(sorted(hosts)), switches=switches)
+
+
+class _Batch:
+    """A plan in the making."""
+
+    def __init__(
+        self,
+        residual: ResidualNetwork,
+        now_s: float,
+        places: AggregationPlaces,
+        alike: AlikeHosts,
+        last_commit_s: float,
+    ) -> None:
+        self._residual = residual
+        self._now_s = now_s
+        self._places = places
+        self._alike = alike
+        self._free = list(places.hosts)
+        self._busy_s = now_s
+        """When the server's link has done all that is planned so far."""
+        self.last_commit_s = max(now_s, last_commit_s)
+        self._direct: list[PlannedTransfer] = []
+        self._groups: list[TransferGroup] = []
+        self.commits_s: dict[int, float] = {}
+
+    def fork(self) -> _Batch:
+        """Return a copy that can go on by itself."""
+        copy = _Batch(
+            self._residual.fork(), self._now_s, self._places, self._alike, self.last_commit_s
+        )
+        copy._free = list(self._free)
+        copy._busy_s = self._busy_s
+        copy._direct = list(self._direct)
+        copy._groups = list(self._groups)
+        copy.commits_s = dict(self.commits_s)
+        return copy
+
+    def plan(self) -> BatchPlan:
+        return BatchPlan(
+            direct=tuple(self._direct),
+            groups=tuple(self._groups),
+            commits_s=self.commits_s,
+            residual=self._residual,
+        )
+
+    def least_total_s(self, num_left: int) -> float:
+        """Return the least sum of commit times: no later commit is before the last one so far."""
+        return round(sum(self.commits_s.values()) + num_left * self.last_commit_s, 9)
+
+    def complete(self, rest: Sequence[TransferRequest], most_s: float) -> bool:
+        """Plan what follows the first group; return False if the sum would exceed `most_s`."""
+        at = 0
+        while at < len(rest):
+            if self.least_total_s(len(rest) - at) > most_s:
+                return False
+            group = self._best_group(rest[at:])
+            if group is None:
+                self.send_directly(rest[at])
+                at += 1
+            else:
+                self._send_group(group)
+                at += len(group.members)
+        return True
+
+    def send_directly(self, request: TransferRequest) -> None:
+        planned = _leg(self._residual, request, request.server, self._now_s)
+        self._residual.reserve(planned.links, planned.spans)
+        self._direct.append(planned)
+        self._commit([planned], planned.end_s)
+
+    def _send_group(self, group: TransferGroup) -> None:
+        for member in group.members:
+            self._residual.reserve(member.links, member.spans)
+        self._residual.reserve(group.links, group.spans)
+        self._groups.append(group)
+        if not group.is_switch:
+            self._free.remove(group.aggregator)
+        self._commit(group.members, group.end_s)
+
+    def _commit(self, members: Sequence[PlannedTransfer], end_s: float) -> None:
+        self._busy_s = max(self._busy_s, end_s)
+        self.last_commit_s = max(self.last_commit_s, end_s)
+        for member in members:
+            self.commits_s[member.request.transfer_id] = self.last_commit_s
+
+    def _best_group(self, rest: Sequence[TransferRequest]) -> TransferGroup | None:
+        """Return the group with most members, of these the one whose sum arrives first."""
+        found = [self._at_switch(name, rest) for name in sorted(self._places.switches)]
+        found += [
+            self._at_host(host, rest)
+            for host in self._alike.one_of_each(self._free, self._residual)
+        ]
+        groups = [group for group in found if group is not None]
+        return min(
+            groups,
+            key=lambda group: (-len(group.members), round(group.end_s, 9), group.aggregator),
+            default=None,
+        )
+
+    def _at_host(self, host: str, rest: Sequence[TransferRequest]) -> TransferGroup | None:
+        """Return the group that a host gathers while the server's link is busy, if any."""
+        trial = self._residual.fork()
+        members: list[PlannedTransfer] = []
+        for request in rest[: self._places.most_members]:
+            leg = _leg(trial, request, host, self._now_s)
+            if leg.end_s > self._busy_s + _EPSILON_S:
+                break
+            trial.reserve(leg.links, leg.spans)
+            members.append(leg)
+        if len(members) < 2:
+            return None
+        gathered_s = max(member.end_s for member in members)
+        sum_ = _sum_of([member.request for member in members])
+        leg = _leg(trial, sum_, sum_.server, gathered_s, sender=host)
+        return TransferGroup(
+            group_id=len(self._groups),
+            aggregator=host,
+            is_switch=False,
+            members=tuple(members),
+            gathered_s=gathered_s,
+            links=leg.links,
+            spans=leg.spans,
+            end_s=leg.end_s,
+        )
+
+    def _at_switch(self, switch: str, rest: Sequence[TransferRequest]) -> TransferGroup | None:
+        """Return the group whose packets a leaf adds in passing, if any.
+
+        All members move at one rate, so each further one must be worth it: the sum of commit times
+        is less than if it followed the group by itself.
+        """
+        below = self._places.switches[switch]
+        best: TransferGroup | None = None
+        for count in range(1, min(len(rest), self._places.most_members) + 1):
+            member = rest[count - 1]
+            if member.worker not in below:
+                break
+            group = self._switch_group(switch, rest[:count])
+            if group is None:
+                break
+            if best:
+                trial = self._residual.fork()
+                trial.reserve(best.links, best.spans)
+                alone_s = max(_leg(trial, member, member.server, self._now_s).end_s, best.end_s)
+                apart_s = (count - 1) * best.end_s + alone_s
+                if count * group.end_s >= apart_s + _EPSILON_S:
+                    break
+            best = group
+        return best if best and len(best.members) > 1 else None
+
+    def _switch_group(
+        self, switch: str, requests: Sequence[TransferRequest]
+    ) -> TransferGroup | None:
+        """Return the group of just these, None if two of them would share a link."""
+        network = self._residual.network
+        sum_ = _sum_of(requests)
+        routes = [network.route(request.worker, switch) for request in requests]
+        links = [link for route in routes for link in route]
+        links += network.route(switch, sum_.server)
+        if len(set(links)) < len(links):
+            return None
+        spans = self._residual.plan(links, sum_.bits, self._now_s)
+        end_s = spans[-1].end_s if spans else self._now_s
+        return TransferGroup(
+            group_id=len(self._groups),
+            aggregator=switch,
+            is_switch=True,
+            members=tuple(
+                PlannedTransfer(request=request, links=route, spans=(), end_s=end_s)
+                for request, route in zip(requests, routes, strict=True)
+            ),
+            gathered_s=spans[0].start_s if spans else self._now_s,
+            links=tuple(links),
+            spans=spans,
+            end_s=end_s,
+        )
+
+
+def _sum_of(members: Sequence[TransferRequest]) -> TransferRequest:
+    """Return the message with the sum: as large as the largest, as old as the oldest (ours)."""
+    return replace(
+        members[0],
+        size_bytes=max(member.size_bytes for member in members),
+        version=min(member.version for member in members),
+        norm=sum(member.norm for member in members),
+    )
+
+
+def _leg(
+    residual: ResidualNetwork,
+    request: TransferRequest,
+    receiver: str,
+    start_s: float,
+    sender: str = "",
+) -> PlannedTransfer:
+    """Return when a request's bytes would be at a station."""
+    links = residual.network.route(sender or request.worker, receiver)
+    spans = residual.plan(links, request.bits, start_s)
+    end_s = spans[-1].end_s if spans else start_s
+    return PlannedTransfer(request=request, links=links, spans=spans, end_s=end_s)

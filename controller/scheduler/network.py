@@ -1,0 +1,195 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The network of a job's transfers: links with capacities, routes, and what reservations leave."""
+
+from __future__ import annotations
+
+import functools
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from .checks import check_whole
+from .errors import NoRouteError, UnknownStationError
+from .residual_rate import RateSpan, ResidualRate
+
+Links = tuple[str, ...]
+"""Names of directed links, in the order of a route."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferNetwork:
+    """Directed links with capacities, and the routes between stations (hosts and switches)."""
+
+    capacities_bits_per_s: Mapping[str, int]
+    """By directed link, in whole bits/s."""
+    hosts: frozenset[str]
+    switches: frozenset[str] = frozenset()
+    find_route: Callable[[str, str], Links | None]
+    """Returns the links from one station to another, None if there is no route. Its answers are
+    kept: a network whose routes change is another network."""
+    _found: dict[tuple[str, str], Links | None] = field(
+        default_factory=dict[tuple[str, str], Links | None], init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        for link, capacity in self.capacities_bits_per_s.items():
+            check_whole(f"capacity_bits_per_s of link {link}", capacity, 1)
+
+    @classmethod
+    def star(
+        cls, rates_bits_per_s: Mapping[str, int | tuple[int, int]], switch: str = "s1"
+    ) -> Self:
+        """Return hosts around one switch: by host, its rate, or its rates (up, down)."""
+        capacities: dict[str, int] = {}
+        for host, rate in rates_bits_per_s.items():
+            up, down = rate if isinstance(rate, tuple) else (rate, rate)
+            capacities |= {f"{host}>{switch}": up, f"{switch}>{host}": down}
+
+        def find_route(sender: str, receiver: str) -> Links:
+            links = (f"{sender}>{switch}", f"{switch}>{receiver}")
+            return tuple(link for link in links if link in capacities)
+
+        return cls(
+            capacities_bits_per_s=capacities,
+            hosts=frozenset(rates_bits_per_s),
+            switches=frozenset({switch}),
+            find_route=find_route,
+        )
+
+    def check_host(self, host: str, role: str) -> None:
+        """Raise UnknownStationError unless the network has this host."""
+        if host not in self.hosts:
+            known = ", ".join(sorted(self.hosts)[:8]) or "none"
+            raise UnknownStationError(
+                f"{role} {host!r} is no host of the network, which has {len(self.hosts)} "
+                f"({known}{', ...' if len(self.hosts) > 8 else ''}): name one of these"
+            )
+
+    def route(self, sender: str, receiver: str) -> Links:
+        """Return the links between two stations; none within one host. NoRouteError."""
+        if sender == receiver:
+            return ()
+        links = self._find(sender, receiver)
+        if links is None:
+            raise NoRouteError(
+                f"no route from {sender} to {receiver}: check which links between them are up"
+            )
+        return links
+
+    def has_routes(self, senders: Iterable[str], receiver: str) -> bool:
+        """Return whether every sender has a route to a station."""
+        return all(
+            sender == receiver or self._find(sender, receiver) is not None for sender in senders
+        )
+
+    @functools.cached_property
+    def idle(self) -> Mapping[str, ResidualRate]:
+        """What is free of each link without reservations."""
+        capacities = self.capacities_bits_per_s
+        return {link: ResidualRate.of(capacity) for link, capacity in capacities.items()}
+
+    def _find(self, sender: str, receiver: str) -> Links | None:
+        pair = sender, receiver
+        if pair not in self._found:
+            self._found[pair] = self.find_route(sender, receiver)
+        return self._found[pair]
+
+
+class ResidualNetwork:
+    """Reservations on all links, and when further transfers could end beside them."""
+
+    def __init__(self, network: TransferNetwork) -> None:
+        self.network = network
+        self._rates: dict[str, ResidualRate] = {}
+        """Of links with reservations."""
+
+    def fork(self) -> ResidualNetwork:
+        """Return a copy for trials. Cost: O(links with reservations)."""
+        copy = ResidualNetwork(self.network)
+        copy._rates = dict(self._rates)
+        return copy
+
+    def adopt(self, trial: ResidualNetwork) -> None:
+        """Take over the reservations of a fork."""
+        self._rates = dict(trial._rates)
+
+    def rate(self, link: str) -> ResidualRate:
+        """Return what is free of a link."""
+        return self._rates.get(link) or self.network.idle[link]
+
+    def plan(self, links: Sequence[str], bits: int, start_s: float) -> tuple[RateSpan, ...]:
+        """Return the spans in which a transfer of some bits over links would end earliest.
+
+        At each time it moves at the least free rate of its links. Without links there are no spans:
+        nothing crosses the network. Cost: O(steps of all links) from the start to the end.
+        """
+        if not links:
+            return ()
+        rates = [self.rate(link) for link in links]
+        steps = [bisect_right(each.times, start_s) - 1 for each in rates]
+        spans: list[RateSpan] = []
+        now_s, left = start_s, float(bits)
+        while True:
+            rate = min([each.rates[step] for each, step in zip(rates, steps, strict=True)])
+            next_s = math.inf
+            for each, step in zip(rates, steps, strict=True):
+                if step + 1 < len(each.times) and each.times[step + 1] < next_s:
+                    next_s = each.times[step + 1]
+            if rate:
+                end_s = now_s + left / rate
+                if end_s <= next_s:
+                    if not spans and end_s > now_s:
+                        return (RateSpan(now_s, end_s, rate),)
+                    _append(spans, RateSpan(now_s, end_s, rate))
+                    return tuple(spans)
+                _append(spans, RateSpan(now_s, next_s, rate))
+                left -= rate * (next_s - now_s)
+                if left <= 0:  # by rounding
+                    return tuple(spans)
+            assert next_s < math.inf, "reservations end, and capacities are positive"
+            for number, each in enumerate(rates):
+                step = steps[number] + 1
+                if step < len(each.times) and each.times[step] == next_s:
+                    steps[number] = step
+            now_s = next_s
+
+    def reserve(self, links: Iterable[str], spans: Sequence[RateSpan]) -> None:
+        """Subtract spans from what is free of links."""
+        if spans:
+            for link in links:
+                self._rates[link] = self.rate(link).less(spans)
+
+    def release(self, links: Iterable[str], spans: Iterable[RateSpan], from_s: float) -> None:
+        """Give back what spans reserved from a time on."""
+        later = [
+            span._replace(start_s=max(span.start_s, from_s))
+            for span in spans
+            if span.end_s > from_s
+        ]
+        if later:
+            for link in links:
+                self._rates[link] = self.rate(link).less(later, -1)
+
+    def forget(self, before_s: float) -> None:
+        """Drop what was reserved before a time; it bounds memory and cost."""
+        rates = {link: rate.since(before_s) for link, rate in self._rates.items()}
+        capacities = self.network.capacities_bits_per_s
+        self._rates = {
+            link: rate
+            for link, rate in rates.items()
+            if len(rate.rates) > 1 or rate.rates[0] != capacities[link]
+        }
+
+
+def _append(spans: list[RateSpan], span: RateSpan) -> None:
+    """Add a span; it joins the last one if it goes on at the same rate."""
+    if span.end_s <= span.start_s:
+        return  # shorter than a float can tell
+    last = spans[-1] if spans else None
+    if last and last.end_s == span.start_s and last.rate_bits_per_s == span.rate_bits_per_s:
+        spans[-1] = last._replace(end_s=span.end_s)
+    else:
+        spans.append(span)
