@@ -69,17 +69,24 @@ class LossLedger:
         self._values: NDArray[np.int64] = np.zeros((0, 0, 0), np.int64)
         self._chunks: list[_Chunk] = []
         self._tensor = self._first_place = 0
+        self._large = set[int]()
         self._waiting: dict[tuple[int, int], _Chunk] = {}  # by worker and slot: sent last
         self._lenient_from = [0] * num_workers  # place of the first chunk that each may close
         self.num_flushes = self.num_lacking = self.num_missed = 0
         """Of all tensors: flushes seen, contributions that results lack, results that were gone."""
 
-    def begin(self, tensor: int, values: NDArray[np.int64]) -> None:
-        """Expect a tensor; `values` by worker, chunk, lane. All workers are done with the last."""
+    def begin(
+        self, tensor: int, values: NDArray[np.int64], large: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Expect a tensor; `values` by worker, chunk, lane. All workers are done with the last.
+
+        Nothing of `large` chunks may be let go.
+        """
         self._first_place += len(self._chunks)
         self._tensor, self._values = tensor, values
         self._chunks = [_Chunk() for _ in values[0]]
         self._waiting.clear()
+        self._large = set[int]() if large is None else set(np.flatnonzero(large).tolist())
         count = len(self._chunks)
         self._may_lack = int(self._loss * self._num_workers * count)
         self._may_lack_of_one = int((1 - self._floor) * count)
@@ -111,6 +118,7 @@ class LossLedger:
         assert worker in chunk.sent, f"{what}, to which it has not contributed"
         turn = (worker - number) % self._num_workers
         assert turn <= 1, f"{what}, which is not its to close"
+        assert number not in self._large, f"{what}, of large values"
         chunk.paid[worker] += 1
         expected = self._num_workers - chunk.paid[worker]
         assert int(header["expected"]) == expected >= 1, f"{what}, and says {header['expected']}"

@@ -75,7 +75,8 @@ def run_schedule(number: int, seed: int) -> Counter[str]:
     simulation.losses = _losses(chance, simulation, num_workers)
     for _ in range(2):
         count = chance.randint(1, 40)
-        simulation.sum(count)
+        large = chance.choice([None, np.array([chance.random() < 0.5 for _ in range(count)])])
+        simulation.sum(count, large=large)
         share = sum(int(each).bit_count() for each in simulation.bitmaps) / (num_workers * count)
         assert share >= 1 - loss
         for worker in range(num_workers):

@@ -36,6 +36,7 @@ from switchfold.hostlib.summation.chunks import (
     Summand,
     TensorChunks,
 )
+from switchfold.hostlib.summation.quantization import large_chunks
 
 
 class Simulation:
@@ -107,34 +108,41 @@ class Simulation:
             assert self.now_s < limit_s, [worker.values.counters for worker in self.workers]
             action()
 
-    def sum(self, num_chunks: int, *, late_s: float = 0.0) -> float:
+    def sum(
+        self, num_chunks: int, *, late_s: float = 0.0, large: NDArray[np.bool_] | None = None
+    ) -> float:
         """Let all workers sum a tensor, check it, and return the simulated seconds it took.
 
-        Worker 0 begins so much later than the others.
+        Worker 0 begins so much later than the others. `large`: chunks that lack nothing.
         """
         began_s = self.now_s
         if self.ledger is not None:
             values = self.switch.values_per_packet
             flat = np.arange(num_chunks * values).reshape(num_chunks, values)
             given = np.array([flat * (worker + 1) for worker in range(len(self.workers))])
-            self.ledger.begin(self.workers[0].num_submitted + 1, given)
+            self.ledger.begin(self.workers[0].num_submitted + 1, given, large)
         first, *others = self.workers
         for worker in others:
-            worker.submit(num_chunks)
+            worker.submit(num_chunks, large)
         number = first.num_submitted + 1
         if late_s:
-            self.at(began_s + late_s, lambda: first.submit(num_chunks))
+            self.at(began_s + late_s, lambda: first.submit(num_chunks, large))
         else:
-            first.submit(num_chunks)
+            first.submit(num_chunks, large)
         is_done = lambda: first.num_submitted == number and all(w.is_done for w in self.workers)  # noqa: E731
         self.run(is_done)
         self._check()
         return self.now_s - began_s
 
-    def sum_floats(self, num_chunks: int) -> None:
-        """Let all workers sum a float32 tensor in blocks, which they agree on exponents for."""
+    def sum_floats(
+        self, scales: NDArray[np.float32], *, large_first: bool = False, priority: int = 0
+    ) -> None:
+        """Let all workers sum a float32 tensor in blocks, which they agree on exponents for.
+
+        It has whole numbers from 480 to 511 times powers of 2, the scale of each chunk.
+        """
         for worker in self.workers:
-            worker.submit_floats(num_chunks)
+            worker.submit_floats(scales, large_first=large_first, priority=priority)
         self.run(lambda: all(worker.is_done for worker in self.workers))
         self._check()
 
@@ -247,25 +255,30 @@ class _Worker:
         self.num_submitted = 0
         self._source: IntegerSource | FloatSource | None = None
         self._exponents: ExponentSource | None = None
-        self._floats = np.zeros(0, np.float32)
+        self._floats = self._given = np.zeros(0, np.float32)
+        self._large_first, self._priority = False, 0
         self._awake_s = -1.0
         self._wakes_s = np.inf
 
-    def submit(self, num_chunks: int) -> None:
+    def submit(self, num_chunks: int, large: NDArray[np.bool_] | None = None) -> None:
         """Begin with a tensor: no packet of the previous one may be in flight."""
         self.num_submitted += 1
         values = self._simulation.switch.values_per_packet
         flat = np.arange(num_chunks * values, dtype=np.int32) * (self._worker_id + 1)
-        self._enqueue(IntegerSource(Summand(tensor_id=self.num_submitted, flat=flat), values))
+        source = IntegerSource(Summand(tensor_id=self.num_submitted, flat=flat), values)
+        source.large = large
+        self._enqueue(source)
         self._wake_at(self._simulation.now_s)
 
-    def submit_floats(self, num_chunks: int) -> None:
+    def submit_floats(
+        self, scales: NDArray[np.float32], *, large_first: bool, priority: int
+    ) -> None:
         """Begin likewise with a tensor of whole numbers as float32: first with its exponents."""
         self.num_submitted += 1
         values = self._simulation.switch.values_per_packet
-        self._source = None
-        self._floats = (np.arange(num_chunks * values) % 1000).astype(np.float32)
-        self._floats *= self._worker_id + 1
+        self._source, self._large_first, self._priority = None, large_first, priority
+        self._given = (np.arange(len(scales) * values) % 31 + 480) * np.repeat(scales, values)
+        self._floats = self._given * np.float32(self._worker_id + 1)
         chunks = TensorChunks(self._floats, values)
         self._exponents = ExponentSource(self.num_submitted, chunks, values)
         self.path.exponents.enqueue(self._exponents)
@@ -279,7 +292,11 @@ class _Worker:
         self._exponents = None
         summand = Summand(tensor_id=self.num_submitted, flat=self._floats)
         agreed, values = exponents.agreed(), switch.values_per_packet
-        self._enqueue(FloatSource(summand, agreed, values, num_workers=switch.num_workers))
+        source = FloatSource(summand, agreed, values, num_workers=switch.num_workers)
+        source.priority = self._priority
+        if self._large_first:
+            source.large, source.large_priority = large_chunks(agreed), self._priority + 1
+        self._enqueue(source)
 
     def _enqueue(self, source: IntegerSource | FloatSource) -> None:
         """Let a sum lack what is tolerated, and send it."""
@@ -321,7 +338,7 @@ class _Worker:
         values = self._simulation.switch.values_per_packet
         given = np.arange(self._source.num_elements)
         if isinstance(self._source, FloatSource):
-            given %= 1000
+            given = self._given
         expected = given * np.repeat(total, values)
         np.testing.assert_array_equal(self._source.output.reshape(-1), expected)
 
