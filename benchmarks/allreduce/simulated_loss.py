@@ -71,7 +71,7 @@ def compile_simulation(program: Path) -> None:
 class SimulatedRun:
     """What a run of the program says."""
 
-    def __init__(self, program: Path, **settings: float) -> None:
+    def __init__(self, program: Path, **settings: float | Path) -> None:
         """`settings` as the program names them."""
         arguments = [str(part) for setting in settings.items() for part in setting]
         output = subprocess.run([program, *arguments], check=True, capture_output=True, text=True)

@@ -80,3 +80,15 @@ def test_workers_that_sleep_now_and_then_are_not_let_go_by_the_tail(program: Pat
     assert silence.coverage < 0.995
     assert adaptive.coverage > 0.999
     assert np.mean(adaptive.times) < np.mean(silence.times)
+
+
+def test_large_chunks_lack_nothing(program: Path, tmp_path: Path) -> None:
+    """A fifth of all packets is lost, of which the other chunks may lack a tenth."""
+    is_large = np.arange(400) % 3 == 0
+    is_large.astype(np.uint8).tofile(tmp_path / "large")
+    files = {"large": tmp_path / "large", "bitmaps": tmp_path / "bitmaps"}
+    run = SimulatedRun(program, chunks=400, seconds=1, tolerated=0.1, loss=0.2, **files)
+    bitmaps = np.fromfile(tmp_path / "bitmaps", np.uint32).reshape(-1, 400)
+    assert len(bitmaps) == len(run.times) > 0
+    assert (bitmaps[:, is_large] == 0b1111).all()
+    assert (bitmaps[:, ~is_large] != 0b1111).any()
