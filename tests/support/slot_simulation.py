@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
-from loss_ledger import LossLedger
+from loss_ledger import LossLedger, Packet
 from reference_job import ReferenceJob, worker_children
 from slot_reference import Destination, ReferenceSwitch
 from stepped_reducer import SteppedReducer
@@ -55,17 +55,11 @@ class Simulation:
         pause_s: float = 0.0005,
         options: SessionOptions | None = None,
         tolerance: LossTolerance | None = None,
-        duplication: float = 0.0,
-        reordering: float = 0.0,
         ledger: LossLedger | None = None,
         max_priority: int = 0,
     ) -> None:
-        """`pause_s`: time between two reads of a worker; a full queue drops.
-
-        A packet that is reordered comes up to 20 delays later.
-        """
+        """`pause_s`: time between two reads of a worker; a full queue drops."""
         self.tolerance = tolerance
-        self.duplication, self.reordering = duplication, reordering
         self.ledger = ledger
         self.now_s = 0.0
         self.random = random.Random(seed)
@@ -90,10 +84,6 @@ class Simulation:
 
     def _is_lost(self, worker_id: int, to: int | None, row: NDArray[Any]) -> bool:
         return self.random.random() < self.loss
-
-    def is_by_chance(self, share: float) -> bool:
-        """Draw a lot; none without a chance, so that seeds keep their meaning."""
-        return share > 0 and self.random.random() < share
 
     def at(self, when_s: float, action: Callable[[], None]) -> None:
         """Do something later; what is due at the same time happens in the order of the calls."""
@@ -175,13 +165,8 @@ class _Link:
             of.dropped += 1
             return
         self._free_s = start_s + of.packet_s
-        if is_lost:
-            return
-        for _ in range(2 if of.is_by_chance(of.duplication) else 1):
-            late_s = of.delay_s
-            if of.is_by_chance(of.reordering):
-                late_s *= 1 + of.random.random() * 19
-            of.at(self._free_s + late_s, arrive)
+        if not is_lost:
+            of.at(self._free_s + of.delay_s, arrive)
 
 
 class _SimulatedSwitch(FakeSwitch):
@@ -201,7 +186,7 @@ class _SimulatedSwitch(FakeSwitch):
             of.workers[to].take(row)
 
         if of.ledger is not None:
-            of.ledger.note_answered(self.packet(row))
+            of.ledger.note_answered(Packet.of(self.packet(row)))
         self._links[to].send(arrive, is_lost=of.losses(to, to, row))
 
     def packet(self, row: NDArray[np.uint8]) -> NDArray[np.void]:
@@ -356,7 +341,7 @@ class _Worker:
             def arrive(row: NDArray[np.uint8] = row) -> None:
                 packet = view_datagrams(row[None, :], of.switch.values_per_packet)
                 if of.ledger is not None:
-                    of.ledger.note_arrived(self._worker_id, packet[0])
+                    of.ledger.note_arrived(self._worker_id, Packet.of(packet[0]))
                 outcome = of.switch.process(self._worker_id, packet)
                 of.switch.outcomes[outcome] += 1
                 header = packet["header"][0]
@@ -371,7 +356,8 @@ class _Worker:
 
     def take(self, row: NDArray[np.uint8]) -> None:
         if self._simulation.ledger is not None:
-            self._simulation.ledger.note_got(self._worker_id, self._simulation.switch.packet(row))
+            packet = Packet.of(self._simulation.switch.packet(row))
+            self._simulation.ledger.note_got(self._worker_id, packet)
         self._inbox.append(row)
         self._wake_at(max(self._simulation.now_s, self._awake_s + self._simulation.pause_s))
 
@@ -380,7 +366,8 @@ class _Worker:
         ledger, rows = self._simulation.ledger, self._sent
         self._sent = []
         for row in rows if ledger is not None else ():
-            ledger.note_sent(self._worker_id, self._simulation.switch.packet(row))
+            packet = Packet.of(self._simulation.switch.packet(row))
+            ledger.note_sent(self._worker_id, packet)
 
     def _wake_at(self, when_s: float) -> None:
         if when_s < self._wakes_s:

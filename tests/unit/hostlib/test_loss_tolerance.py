@@ -34,7 +34,7 @@ from switchfold.hostlib.straggler import StragglerPolicy
 from switchfold.hostlib.summation.native_source import NativeSource
 
 TENTH = LossTolerance(loss=0.1)
-SCHEDULES = int(os.environ.get("SWITCHFOLD_SCHEDULES", "30"))
+SCHEDULES = int(os.environ.get("SWITCHFOLD_SCHEDULES", "100"))
 """Random schedules; `make loss-schedules` runs more."""
 SEED = int(os.environ.get("SWITCHFOLD_SEED", "1"))
 
