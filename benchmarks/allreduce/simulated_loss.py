@@ -81,6 +81,8 @@ class SimulatedRun:
         """Of each sum."""
         self.packets = np.array([int(word) for word in named["counters"][:4]])
         """Sent, sent again, and so by later results and by probes."""
+        self.marked, self.dropped = (int(word) for word in named["counters"][4:])
+        """Results with a mark, and packets that found a queue full."""
         self.flushes, self.coverage = int(named["tolerance"][0]), float(named["tolerance"][1])
 
 

@@ -92,3 +92,17 @@ def test_large_chunks_lack_nothing(program: Path, tmp_path: Path) -> None:
     assert len(bitmaps) == len(run.times) > 0
     assert (bitmaps[:, is_large] == 0b1111).all()
     assert (bitmaps[:, ~is_large] != 0b1111).any()
+
+
+@pytest.mark.parametrize("num_workers", [2, 4])
+def test_window_paces_datagrams_at_10_mbit_s(program: Path, num_workers: int) -> None:
+    """Links carry 837 datagrams of 1,494 bytes a second, mark beyond 20 and drop beyond 64.
+
+    Without marks, the same window overflows the same queue.
+    """
+    link = {"workers": num_workers, "chunks": 400, "seconds": 5, "rate": 837, "delay": 0.001}
+    paced = SimulatedRun(program, **link, mark=20, queue=64)
+    assert paced.times
+    assert paced.marked > 0
+    assert paced.dropped == 0
+    assert SimulatedRun(program, **link, queue=64).dropped > 0
