@@ -23,6 +23,8 @@ SWITCHFOLD_INSECURE        1: do without TLS where there are no credentials; all
 SWITCHFOLD_JOB_TOKEN       secret of the job, the same on all its workers; a new job needs a new one
 SWITCHFOLD_WEIGHT          the job's share of slots against other jobs; unset: 1
 SWITCHFOLD_MAX_PRIORITY    highest priority that the job asks for, 0 to 7; unset: 0
+SWITCHFOLD_LATE_WAIT       silence (default) or adaptive: when a sum that tolerates loss lets late
+                           contributions go; each worker may have its own
 SWITCHFOLD_PATH            auto (default), switch or host
 SWITCHFOLD_SLOTS           exactly so many slots; unset: the job's share
 SWITCHFOLD_MIN_WORKERS     the job ends when fewer are left; unset: 1
@@ -47,17 +49,17 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, TypeVar, cast
 
 from .control.view import Endpoint
 from .credentials import Credentials, credentials_in
 from .errors import ConfigurationError, ToleranceFileError
 from .loss_fill import FillPolicy
 from .loss_tolerance import LossTolerance
-from .options import PathOption, SessionOptions, with_moved
+from .options import LateWait, PathOption, SessionOptions, with_moved
 from .session import Session
 from .slots.wire import MAX_PRIORITY, UDP_PORT
 from .tolerance_file import load_tolerance
@@ -66,7 +68,9 @@ from .transports.raw import RawTransport
 from .transports.tunnel import TunnelTransport
 from .transports.udp import UdpTransport
 
+_Choice = TypeVar("_Choice", bound=str)
 PrecisionSetting = Literal["auto", "exact", "block"]
+_LATE_WAITS: Final[tuple[LateWait, ...]] = ("silence", "adaptive")
 _PATHS: Final[tuple[PathOption, ...]] = ("auto", "switch", "host")
 _MODEL_IN_FILE: Final = re.compile(r"(?P<path>.+?\.json):(?P<model>.+)")
 _PRECISIONS: Final[tuple[PrecisionSetting, ...]] = ("auto", "exact", "block")
@@ -243,12 +247,14 @@ class _Variables:
             f"environment variable {name} is {value!r}; write a number above 0"
         )
 
-    def path(self, name: str) -> PathOption:
-        for choice in _PATHS:
-            if self.text(name, "auto") == choice:
+    def choice(self, name: str, choices: Sequence[_Choice]) -> _Choice:
+        """Return one of some texts; the first is the default."""
+        value = self.text(name, choices[0])
+        for choice in choices:
+            if value == choice:
                 return choice
         raise ConfigurationError(
-            f"environment variable {name} is {self.text(name)!r}; choose {', '.join(_PATHS)}"
+            f"environment variable {name} is {value!r}; choose {', '.join(choices)}"
         )
 
     def place(self, name: str) -> tuple[str, int]:
@@ -334,7 +340,8 @@ def complete_from_environment(
         "slots_wanted": environment.number("SWITCHFOLD_SLOTS", "0"),
         "weight": environment.positive("SWITCHFOLD_WEIGHT", 1.0),
         "max_priority": environment.priority("SWITCHFOLD_MAX_PRIORITY"),
-        "path": environment.path("SWITCHFOLD_PATH"),
+        "late_wait": environment.choice("SWITCHFOLD_LATE_WAIT", _LATE_WAITS),
+        "path": environment.choice("SWITCHFOLD_PATH", _PATHS),
         "min_workers": environment.number("SWITCHFOLD_MIN_WORKERS", "1"),
         "is_joining": environment.number("SWITCHFOLD_JOINING", "0") != 0,
         "peer_address": environment.text("SWITCHFOLD_PEER_ADDRESS", "") or None,

@@ -40,6 +40,8 @@ class Summation:
     """What the sum may lack, in a job that tolerates loss; None: as the job says."""
     priority: int = 0
     """Of its packets in the queues of switches; the sum does not depend on it."""
+    large_first: bool = False
+    """Chunks of large values lack nothing, and their packets have the next higher priority."""
 
     def __post_init__(self) -> None:
         """Check choices."""

@@ -37,6 +37,7 @@ from .options import (
     with_moved,
 )
 from .peers import PeerServer
+from .session_checks import check_large_first, check_tolerance, checked_priority
 from .transports.base import Transport
 
 _logger = logging.getLogger(__name__)
@@ -179,6 +180,7 @@ class Session:
         label: str = "",
         tolerance: LossTolerance | None = None,
         priority: int = 0,
+        large_first: bool = False,
     ) -> AllreduceFuture:
         """Sum (or average) an array of any shape over all workers; return a future at once.
 
@@ -208,6 +210,12 @@ class Session:
         priorities; see `allreduce_group`. A session may use 0, the lowest, to
         `SessionOptions.max_priority` - 1; others raise ConfigurationError. Where the controller
         grants less, the highest that it grants for tensors takes their place.
+
+        With `large_first`, what is lost of the larger half of the packets, by the scales that the
+        workers agree on, is always sent again, so that sums lack small values. In switches, these
+        packets have the next higher priority, if it is granted. All workers should say the same.
+        Raises ConfigurationError for int32 and exact sums, which have no scales, and in a job that
+        neither tolerates loss nor asks for a `max_priority` of 2 or more.
         """
         (future,) = self.allreduce_group(
             [array],
@@ -219,6 +227,7 @@ class Session:
             label=label,
             tolerance=tolerance,
             priorities=[priority],
+            large_first=large_first,
         )
         return future
 
@@ -234,6 +243,7 @@ class Session:
         nonfinite: NonfinitePolicy | None = None,
         label: str = "",
         tolerance: LossTolerance | None = None,
+        large_first: bool = False,
     ) -> list[AllreduceFuture]:
         """Sum arrays as `allreduce` does, those of a higher priority first; return their futures.
 
@@ -248,7 +258,11 @@ class Session:
         submissions: list[tuple[NDArray[Any], Summation]] = []
         for array, priority in zip(arrays, priorities, strict=True):
             if tolerance is not None:
-                self._check_tolerance(array, precision or self.options.precision)
+                check_tolerance(self.view, array, precision or self.options.precision)
+            if large_first:
+                check_large_first(
+                    self.view, self.options, array, precision or self.options.precision
+                )
             summation = Summation(
                 operation=op,
                 nonfinite=nonfinite or self.options.nonfinite,
@@ -256,7 +270,8 @@ class Session:
                 round_to=round_to,
                 label=label,
                 tolerance=tolerance,
-                priority=self._checked_priority(priority),
+                priority=checked_priority(self.options, priority),
+                large_first=large_first,
             )
             submissions.append((array, summation))
         return self._engine.submit(submissions, self._checked(timeout_s))
@@ -284,28 +299,6 @@ class Session:
                 " other means"
             )
         return self._engine.gather(array, self._checked(timeout_s))
-
-    def _check_tolerance(self, array: NDArray[Any], precision: Precision) -> None:
-        if self.view.straggler.tolerance is None:
-            raise ConfigurationError(
-                "tolerance: this job waits for all contributions; join with"
-                " SessionOptions(straggler=StragglerPolicy(tolerance=...)) on all workers"
-            )
-        if precision == "exact" and array.dtype.kind == "f":
-            raise ConfigurationError(
-                f"tolerance: an exact sum of {array.dtype} lacks nothing; ask for"
-                " precision='block', or leave the tolerance out"
-            )
-
-    def _checked_priority(self, priority: int) -> int:
-        # Not by what the view grants: a view change could come between the calls of two workers.
-        highest = max(0, self.options.max_priority - 1)
-        if not 0 <= priority <= highest:
-            raise ConfigurationError(
-                f"priority is {priority}; this session asked for 0 to {highest}: join with a higher"
-                " SessionOptions.max_priority on all workers, as control packets have the highest"
-            )
-        return priority
 
     def _checked(self, timeout_s: float | None) -> float:
         if timeout_s is None:

@@ -9,7 +9,8 @@
 // one tensor after the other, and every sum is checked. With `tolerated`, sums may lack that share of all contributions; a
 // worker that has missed a result has the sum from another one, which takes no time here. With `late`, one worker, by lot
 // of each sum, begins so much later in a `late_share` of the sums. With `nap`, each worker is not awake for so long, now and
-// then, `awake` apart on average.
+// then, `awake` apart on average. `large` is a file with a byte for each chunk, not 0 for those that lack nothing; into the
+// file `bitmaps`, each sum that is not of the warm-up writes which workers are in each of its chunks, as uint32.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -105,6 +106,8 @@ static worker_t *workers[MAX_JOBS][MAX_WORKERS];
 static job_t jobs[MAX_JOBS];
 static uint64_t lots;
 static int32_t *data;
+static uint8_t *large;      // NULL: no chunk is
+static FILE *bitmaps_file; // NULL: not wanted
 
 static _Noreturn void fail(const char *what) {
   fprintf(stderr, "loss simulation: %s at %.6f s\n", what, now_s);
@@ -292,6 +295,7 @@ static void begin(job_t *job) {
       worker->source.tolerance = &worker->tolerance;
       worker->source.bitmaps = worker->bitmaps;
     }
+    if (now_s >= WARM_UP_S) worker->source.large = large;
     worker->ended_s = 0;
     worker->is_late = is_one_late && i == late;
     if (worker->is_late) push((event_t){.at_s = now_s + settings.late_s, .kind = BEGIN_LATE, .job = worker->job, .worker = i});
@@ -317,7 +321,11 @@ static void check(job_t *job) {
   }
   if (!first) fail("no worker has all results");
   if (lacking > settings.tolerated * settings.num_workers * job->num_chunks) fail("a sum lacks more than is tolerated");
-  if (job->began_s >= WARM_UP_S) job->num_lacking += lacking;
+  if (job->began_s < WARM_UP_S) return;
+  job->num_lacking += lacking;
+  if (bitmaps_file && fwrite(first->bitmaps, sizeof *first->bitmaps, job->num_chunks, bitmaps_file) != job->num_chunks) {
+    fail("bitmaps could not be written");
+  }
 }
 
 static void end(job_t *job) {
@@ -435,6 +443,26 @@ static double number(int argc, char **argv, const char *name, double otherwise) 
   return otherwise;
 }
 
+static const char *text(int argc, char **argv, const char *name) {
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], name) == 0) return argv[i + 1];
+  }
+  return NULL;
+}
+
+static void open_files(int argc, char **argv) {
+  const char *path = text(argc, argv, "large");
+  if (path) {
+    FILE *file = fopen(path, "rb");
+    large = room(NULL, settings.num_chunks);
+    if (!file || fread(large, 1, settings.num_chunks, file) != settings.num_chunks) fail("no byte for each chunk can be read");
+    fclose(file);
+  }
+  path = text(argc, argv, "bitmaps");
+  if (path && !(bitmaps_file = fopen(path, "wb"))) fail("the file of bitmaps cannot be opened");
+  if (path && settings.tolerated <= 0) fail("sums that lack nothing have no bitmaps");
+}
+
 int main(int argc, char **argv) {
   double loss = number(argc, argv, "loss", 0);
   settings = (settings_t){.num_jobs = (uint32_t)number(argc, argv, "jobs", 1),
@@ -460,6 +488,7 @@ int main(int argc, char **argv) {
   if (settings.num_workers < 1 || settings.num_workers > 31 || settings.num_jobs < 1 || settings.num_jobs > MAX_JOBS) {
     fail("1 to 31 workers and 1 to 64 jobs can be simulated");
   }
+  open_files(argc, argv);
   lots = settings.seed;
   uint32_t most = settings.num_chunks > WARM_UP_CHUNKS ? settings.num_chunks : WARM_UP_CHUNKS;
   data = room(NULL, most * sizeof *data);
@@ -507,5 +536,6 @@ int main(int argc, char **argv) {
          dropped);
   printf("tolerance %" PRIu64 " %.9f %" PRIu64 "\n", flushed,
          1 - (double)lacking / fmax(1, (double)results * settings.num_workers), missed);
+  if (bitmaps_file && fclose(bitmaps_file)) fail("bitmaps could not be written");
   return 0;
 }

@@ -71,7 +71,7 @@ def compile_simulation(program: Path) -> None:
 class SimulatedRun:
     """What a run of the program says."""
 
-    def __init__(self, program: Path, **settings: float) -> None:
+    def __init__(self, program: Path, **settings: float | Path) -> None:
         """`settings` as the program names them."""
         arguments = [str(part) for setting in settings.items() for part in setting]
         output = subprocess.run([program, *arguments], check=True, capture_output=True, text=True)
@@ -81,6 +81,8 @@ class SimulatedRun:
         """Of each sum."""
         self.packets = np.array([int(word) for word in named["counters"][:4]])
         """Sent, sent again, and so by later results and by probes."""
+        self.marked, self.dropped = (int(word) for word in named["counters"][4:])
+        """Results with a mark, and packets that found a queue full."""
         self.flushes, self.coverage = int(named["tolerance"][0]), float(named["tolerance"][1])
 
 

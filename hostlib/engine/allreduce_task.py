@@ -42,6 +42,7 @@ from ..summation.exact_chunks import (
     range_source,
 )
 from ..summation.native_source import NativeSource
+from ..summation.quantization import large_chunks
 
 SUPPORTED_DTYPES = ("float16", "float32", "float64", "int32")
 POSITION_BITS: Final = 20
@@ -177,6 +178,9 @@ class AllreduceTask:
         """Give the values what does not depend on their dtype."""
         values.times = self.future.times
         values.priority = self._view.tensor_priority(self._summation.priority)
+        if self._summation.large_first and isinstance(values, FloatSource):
+            values.large = large_chunks(self._agreed)
+            values.large_priority = self._view.tensor_priority(self._summation.priority + 1)
         self._tolerate(values)
 
     def _tolerate(self, values: FloatSource | ExactSource | IntegerSource) -> None:

@@ -92,6 +92,10 @@ class ChunkSource(Protocol):
     """What the results may lack; None: nothing."""
     priority: int
     """The switches' queue for its packets."""
+    large: NDArray[np.bool_] | None
+    """Chunks of large values: nothing of them is let go. None: there are none."""
+    large_priority: int
+    """The queue for packets of these."""
     times: TransferTimes
     """Where streams stamp the first packet and the last result."""
 
@@ -144,6 +148,8 @@ class ExponentSource:
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None
     priority: int = 0
+    large: NDArray[np.bool_] | None = None
+    large_priority: int = 0
 
     def __init__(
         self,
@@ -238,6 +244,8 @@ class IntegerSource:
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None
     priority: int = 0
+    large: NDArray[np.bool_] | None = None
+    large_priority: int = 0
 
     def __init__(self, summand: Summand, values_per_packet: int) -> None:
         self._flat = summand.flat
@@ -278,6 +286,8 @@ class FloatSource:
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None
     priority: int = 0
+    large: NDArray[np.bool_] | None = None
+    large_priority: int = 0
 
     def __init__(
         self,

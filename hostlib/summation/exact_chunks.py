@@ -120,6 +120,8 @@ class ExactSource:
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None
     priority: int = 0
+    large: NDArray[np.bool_] | None = None
+    large_priority: int = 0
 
     def __init__(
         self,

@@ -38,6 +38,7 @@ class NativeSource:
             backward=_address(wire.backward),
             exponents=_address(wire.exponents),
             withheld=_address(source.withheld),
+            large=_address(source.large),
             output=_address(wire.output),
             results=_address(wire.results),
             exact=None if wire.exact is None else ctypes.addressof(wire.exact),
@@ -46,6 +47,7 @@ class NativeSource:
             tolerance=None if source.tolerance is None else ctypes.pointer(source.tolerance),
             is_mean=wire.is_mean,
             priority=source.priority,
+            large_priority=source.large_priority,
         )
 
     def fill(self, first: int, rows: NDArray[np.int32]) -> None:

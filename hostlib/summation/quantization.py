@@ -89,6 +89,17 @@ def scales(
     return forward, backward, biased
 
 
+def large_chunks(exponents: NDArray[np.int32]) -> NDArray[np.bool_] | None:
+    """Return the chunks whose agreed exponent is above the median; None where there are none.
+
+    With an even number, the median is the lower of the two in the middle. So at least half of the
+    chunks are not large, and none is where all are alike.
+    """
+    middle = (len(exponents) - 1) // 2
+    is_large: NDArray[np.bool_] = exponents > np.partition(exponents, middle)[middle]
+    return is_large if is_large.any() else None
+
+
 def error_bound(exponent: int, num_workers: int, dtype: DTypeLike) -> float:
     """Return the largest error of a summed element before the result is rounded to its dtype."""
     _, backward, _ = scales(np.array([exponent], np.int32), num_workers, dtype)

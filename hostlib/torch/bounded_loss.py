@@ -45,6 +45,8 @@ class BoundedSum:
     """How it is spread over its packets."""
     round_number: int = 0
     """Of the signs of `dispersal`."""
+    large_first: bool = False
+    """Whether packets of large values lack nothing, and leave first: `Session.allreduce`."""
 
     def contribution(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return what this worker gives; `values` must not change until the sum ends.
@@ -163,7 +165,7 @@ class BucketLosses:
     a past, on all ranks.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options of the hook
         self,
         tolerance: ParameterTolerance | None,
         fill: FillPolicy,
@@ -171,11 +173,12 @@ class BucketLosses:
         dispersal: RandomizedHadamard | None = None,
         *,
         steps: StepTolerance | None = None,
+        large_first: bool = False,
         agree: Callable[[Mapping[str, str]], None] = _agree_with_none,
     ) -> None:
         """`agree` raises an error on all ranks if what they give it differs between them."""
         self._tolerance, self._fill, self._worker_id = tolerance, fill, worker_id
-        self._dispersal = dispersal
+        self._dispersal, self._large_first = dispersal, large_first
         self._steps = steps or StepTolerance()
         self._agree = agree
         self._buckets: dict[tuple[int, ...], _Bucket] = {}
@@ -203,6 +206,7 @@ class BucketLosses:
             observe=observe,
             dispersal=self._dispersal,
             round_number=next(bucket.rounds),
+            large_first=self._large_first,
         )
 
     def _bucket(self, index: int, parameters: Sequence[torch.Tensor]) -> _Bucket:

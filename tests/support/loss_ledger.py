@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,29 @@ from switchfold.hostlib.slots.wire import Operation
 CONTRIBUTION = int(Operation.AGGREGATE_ADD)
 
 
-def _is_equal(left: NDArray[Any], right: NDArray[Any]) -> bool:
-    return bool((left == right).all())
+Values = tuple[int, ...]
+
+
+class Packet(NamedTuple):
+    """What the ledger reads of a packet: `wire.HEADER_DTYPE` says what the fields are."""
+
+    operation: int
+    slot: int
+    round: int
+    tensor: int
+    chunk: int
+    bitmap: int
+    contributors: int
+    expected: int
+    values: Values
+
+    @classmethod
+    def of(cls, packet: NDArray[np.void]) -> Packet:
+        """Take a datagram's fields."""
+        header = packet["header"]
+        names = ("operation", "slot_index", "round", "tensor_id", "chunk_index", "worker_bitmap")
+        names += ("num_contributors", "expected")
+        return cls(*(int(header[name]) for name in names), tuple(packet["values"].tolist()))
 
 
 def parts(total: int, num_workers: int) -> list[int]:
@@ -66,54 +87,62 @@ class LossLedger:
         self._loss = Fraction(str(loss))
         floor = None if worker_floor is None else Fraction(str(worker_floor))
         self._floor = max(Fraction(0), 1 - 2 * self._loss) if floor is None else floor
-        self._values: NDArray[np.int64] = np.zeros((0, 0, 0), np.int64)
+        self._values: list[list[Values]] = []
         self._chunks: list[_Chunk] = []
         self._tensor = self._first_place = 0
+        self._large = set[int]()
+        self._missing: list[int] = []
         self._waiting: dict[tuple[int, int], _Chunk] = {}  # by worker and slot: sent last
         self._lenient_from = [0] * num_workers  # place of the first chunk that each may close
         self.num_flushes = self.num_lacking = self.num_missed = 0
         """Of all tensors: flushes seen, contributions that results lack, results that were gone."""
 
-    def begin(self, tensor: int, values: NDArray[np.int64]) -> None:
-        """Expect a tensor; `values` by worker, chunk, lane. All workers are done with the last."""
+    def begin(
+        self, tensor: int, values: NDArray[np.int64], large: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Expect a tensor; `values` by worker, chunk, lane. All workers are done with the last.
+
+        Nothing of `large` chunks may be let go.
+        """
         self._first_place += len(self._chunks)
-        self._tensor, self._values = tensor, values
-        self._chunks = [_Chunk() for _ in values[0]]
+        self._tensor = tensor
+        self._values = [[tuple(chunk) for chunk in of_worker] for of_worker in values.tolist()]
+        self._chunks = [_Chunk() for _ in self._values[0]]
+        self._missing = [0] * self._num_workers  # in rounds that have closed
         self._waiting.clear()
+        self._large = set[int]() if large is None else set(np.flatnonzero(large).tolist())
         count = len(self._chunks)
         self._may_lack = int(self._loss * self._num_workers * count)
         self._may_lack_of_one = int((1 - self._floor) * count)
         self._spendable = parts(self._may_lack, self._num_workers)
         self._spendable_of_one = parts(self._may_lack_of_one, self._num_workers)
 
-    def _chunk(self, header: NDArray[np.void]) -> _Chunk | None:
+    def _chunk(self, packet: Packet) -> _Chunk | None:
         """Return the chunk that a packet is about; None: late, of an earlier tensor."""
-        if int(header["tensor_id"]) != self._tensor:
-            return None
-        return self._chunks[int(header["chunk_index"])]
+        return self._chunks[packet.chunk] if packet.tensor == self._tensor else None
 
-    def note_sent(self, worker: int, packet: NDArray[np.void]) -> None:
+    def note_sent(self, worker: int, packet: Packet) -> None:
         """See what a worker sends, whether it arrives or not."""
-        header = packet["header"]
-        number, chunk = int(header["chunk_index"]), self._chunk(header)
+        number, chunk = packet.chunk, self._chunk(packet)
         assert chunk is not None, "a worker is done with the tensor before"
-        if int(header["operation"]) == CONTRIBUTION:
-            assert int(header["worker_bitmap"]) == 1 << worker
-            assert _is_equal(packet["values"], self._values[worker][number])
+        if packet.operation == CONTRIBUTION:
+            assert packet.bitmap == 1 << worker
+            assert packet.values == self._values[worker][number]
             chunk.sent.add(worker)
-            chunk.round = int(header["round"])
+            chunk.round = packet.round
             assert chunk.round == (self._first_place + number) // self._num_slots + 1
-            self._waiting[worker, int(header["slot_index"])] = chunk
+            self._waiting[worker, packet.slot] = chunk
             return
-        assert int(header["operation"]) == Operation.FLUSH
+        assert packet.operation == Operation.FLUSH
         self.num_flushes += 1
         what = f"worker {worker} flushes chunk {number} of {len(self._chunks)}"
         assert worker in chunk.sent, f"{what}, to which it has not contributed"
         turn = (worker - number) % self._num_workers
         assert turn <= 1, f"{what}, which is not its to close"
+        assert number not in self._large, f"{what}, of large values"
         chunk.paid[worker] += 1
         expected = self._num_workers - chunk.paid[worker]
-        assert int(header["expected"]) == expected >= 1, f"{what}, and says {header['expected']}"
+        assert packet.expected == expected >= 1, f"{what}, and says {packet.expected}"
         assert self._spent(worker) <= self._spendable[worker], f"{what}, with nothing left"
         for other in range(self._num_workers):
             of_one = self._spent_of_one(worker, other)
@@ -137,59 +166,54 @@ class LossLedger:
             if chunk.paid.get(worker, 0)
         )
 
-    def note_arrived(self, worker: int, packet: NDArray[np.void]) -> None:
+    def note_arrived(self, worker: int, packet: Packet) -> None:
         """See what comes to the switch, before it does anything."""
-        header = packet["header"]
-        chunk = self._chunk(header)
+        chunk = self._chunk(packet)
         if chunk is None or chunk.members:
             return
-        if int(header["operation"]) == CONTRIBUTION:
+        if packet.operation == CONTRIBUTION:
             chunk.arrived.add(worker)
-        elif len(chunk.arrived) >= int(header["expected"]):
-            chunk.flushed = self._num_workers - int(header["expected"])
+        elif len(chunk.arrived) >= packet.expected:
+            chunk.flushed = self._num_workers - packet.expected
 
-    def note_answered(self, packet: NDArray[np.void]) -> None:
+    def note_answered(self, packet: Packet) -> None:
         """See what the switch sends: each result is the sum of what had arrived, to the bit."""
-        header = packet["header"]
-        chunk = self._chunk(header)
-        if chunk is None or int(header["operation"]) != Operation.RESULT:
+        chunk = self._chunk(packet)
+        if chunk is None or packet.operation != Operation.RESULT:
             return
         if not chunk.members:
             chunk.members = sum(1 << worker for worker in chunk.arrived)
             self.num_lacking += chunk.lacking(self._num_workers)
             self._check_bounds(chunk)
-        number = int(header["chunk_index"])
-        what = f"result of chunk {number} of {len(self._chunks)}"
-        assert int(header["worker_bitmap"]) == chunk.members, what
-        assert int(header["num_contributors"]) == chunk.members.bit_count(), what
-        assert _is_equal(packet["values"], self._sum(number, chunk)), what
+        what = f"result of chunk {packet.chunk} of {len(self._chunks)}"
+        assert packet.bitmap == chunk.members, what
+        assert packet.contributors == chunk.members.bit_count(), what
+        assert packet.values == self._sum(packet.chunk, chunk), what
 
-    def _sum(self, number: int, chunk: _Chunk) -> NDArray[np.int64]:
+    def _sum(self, number: int, chunk: _Chunk) -> Values:
         """Return the sum of what had arrived of a chunk."""
-        return self._values[list(chunk.arrived), number].sum(axis=0)
+        return tuple(map(sum, zip(*(self._values[w][number] for w in chunk.arrived), strict=True)))
 
     def _check_bounds(self, closed: _Chunk) -> None:
         """Check a round that has closed: what it lacks, and what the tensor lacks by now."""
         lacking = closed.lacking(self._num_workers)
         assert lacking <= closed.flushed <= sum(closed.paid.values()), "it was not paid for"
-        done = [chunk for chunk in self._chunks if chunk.members]
-        assert sum(chunk.lacking(self._num_workers) for chunk in done) <= self._may_lack
         for worker in range(self._num_workers):
-            missing = sum(not chunk.members >> worker & 1 for chunk in done)
-            assert missing <= self._may_lack_of_one, f"worker {worker}"
+            self._missing[worker] += not closed.members >> worker & 1
+            assert self._missing[worker] <= self._may_lack_of_one, f"worker {worker}"
+        assert sum(self._missing) <= self._may_lack
 
-    def note_got(self, worker: int, packet: NDArray[np.void]) -> None:
+    def note_got(self, worker: int, packet: Packet) -> None:
         """See what comes to a worker: a result, or a notice of the slot's copy."""
-        header = packet["header"]
-        if int(header["operation"]) == Operation.RESULT:
-            chunk = self._chunk(header)
+        if packet.operation == Operation.RESULT:
+            chunk = self._chunk(packet)
             if chunk is not None and worker not in chunk.missed:
                 chunk.had.add(worker)
             return
-        chunk = self._waiting.get((worker, int(header["slot_index"])))
+        chunk = self._waiting.get((worker, packet.slot))
         if chunk is None or worker in chunk.had | chunk.missed:
             return
-        ahead = int(header["round"]) - chunk.round
+        ahead = packet.round - chunk.round
         if ahead > 0 and ahead % 2 == 0:
             chunk.missed.add(worker)
             self.num_missed += 1
@@ -197,11 +221,12 @@ class LossLedger:
 
     def check(self, worker: int, output: NDArray[Any], bitmaps: NDArray[Any]) -> None:
         """Compare what a worker has in the end, but for results that were gone."""
+        rows, members = output.tolist(), bitmaps.tolist()
         for number, chunk in enumerate(self._chunks):
             if worker in chunk.missed:
                 continue
-            assert int(bitmaps[number]) == chunk.members, f"chunk {number} at worker {worker}"
-            assert _is_equal(output[number], self._sum(number, chunk)), f"chunk {number}"
+            assert members[number] == chunk.members, f"chunk {number} at worker {worker}"
+            assert tuple(rows[number]) == self._sum(number, chunk), f"chunk {number}"
 
     def check_whole(self) -> None:
         """Check that some worker has all results, so that the others can have them from it."""

@@ -23,6 +23,8 @@ class Slot(ctypes.Structure):
         ("round", c_uint32),
         ("is_busy", c_bool),
         ("is_withheld", c_bool),
+        ("is_large", c_bool),
+        ("is_ahead", c_bool),
         ("is_again", c_bool),
         ("number", c_int64),
         ("first", c_int64),
@@ -140,6 +142,11 @@ class Recovery:
     def probe_after_s(self) -> float:
         """How long after the last result a probe is due."""
         return _function("rtt_probe_s")(ctypes.byref(self._rtt))
+
+    def mark_ahead(self, rows: Iterable[int]) -> None:
+        """Have these chunks in a higher queue than the others."""
+        for row in rows:
+            self._slots[row].is_ahead = True
 
     def resume(self, now_s: float) -> None:
         self._call("recovery_resume", now_s)

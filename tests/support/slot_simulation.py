@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
-from loss_ledger import LossLedger
+from loss_ledger import LossLedger, Packet
 from reference_job import ReferenceJob, worker_children
 from slot_reference import Destination, ReferenceSwitch
 from stepped_reducer import SteppedReducer
@@ -36,6 +36,7 @@ from switchfold.hostlib.summation.chunks import (
     Summand,
     TensorChunks,
 )
+from switchfold.hostlib.summation.quantization import large_chunks
 
 
 class Simulation:
@@ -54,17 +55,11 @@ class Simulation:
         pause_s: float = 0.0005,
         options: SessionOptions | None = None,
         tolerance: LossTolerance | None = None,
-        duplication: float = 0.0,
-        reordering: float = 0.0,
         ledger: LossLedger | None = None,
         max_priority: int = 0,
     ) -> None:
-        """`pause_s`: time between two reads of a worker; a full queue drops.
-
-        A packet that is reordered comes up to 20 delays later.
-        """
+        """`pause_s`: time between two reads of a worker; a full queue drops."""
         self.tolerance = tolerance
-        self.duplication, self.reordering = duplication, reordering
         self.ledger = ledger
         self.now_s = 0.0
         self.random = random.Random(seed)
@@ -90,10 +85,6 @@ class Simulation:
     def _is_lost(self, worker_id: int, to: int | None, row: NDArray[Any]) -> bool:
         return self.random.random() < self.loss
 
-    def is_by_chance(self, share: float) -> bool:
-        """Draw a lot; none without a chance, so that seeds keep their meaning."""
-        return share > 0 and self.random.random() < share
-
     def at(self, when_s: float, action: Callable[[], None]) -> None:
         """Do something later; what is due at the same time happens in the order of the calls."""
         self._count += 1
@@ -107,34 +98,41 @@ class Simulation:
             assert self.now_s < limit_s, [worker.values.counters for worker in self.workers]
             action()
 
-    def sum(self, num_chunks: int, *, late_s: float = 0.0) -> float:
+    def sum(
+        self, num_chunks: int, *, late_s: float = 0.0, large: NDArray[np.bool_] | None = None
+    ) -> float:
         """Let all workers sum a tensor, check it, and return the simulated seconds it took.
 
-        Worker 0 begins so much later than the others.
+        Worker 0 begins so much later than the others. `large`: chunks that lack nothing.
         """
         began_s = self.now_s
         if self.ledger is not None:
             values = self.switch.values_per_packet
             flat = np.arange(num_chunks * values).reshape(num_chunks, values)
             given = np.array([flat * (worker + 1) for worker in range(len(self.workers))])
-            self.ledger.begin(self.workers[0].num_submitted + 1, given)
+            self.ledger.begin(self.workers[0].num_submitted + 1, given, large)
         first, *others = self.workers
         for worker in others:
-            worker.submit(num_chunks)
+            worker.submit(num_chunks, large)
         number = first.num_submitted + 1
         if late_s:
-            self.at(began_s + late_s, lambda: first.submit(num_chunks))
+            self.at(began_s + late_s, lambda: first.submit(num_chunks, large))
         else:
-            first.submit(num_chunks)
+            first.submit(num_chunks, large)
         is_done = lambda: first.num_submitted == number and all(w.is_done for w in self.workers)  # noqa: E731
         self.run(is_done)
         self._check()
         return self.now_s - began_s
 
-    def sum_floats(self, num_chunks: int) -> None:
-        """Let all workers sum a float32 tensor in blocks, which they agree on exponents for."""
+    def sum_floats(
+        self, scales: NDArray[np.float32], *, large_first: bool = False, priority: int = 0
+    ) -> None:
+        """Let all workers sum a float32 tensor in blocks, which they agree on exponents for.
+
+        It has whole numbers from 480 to 511 times powers of 2, the scale of each chunk.
+        """
         for worker in self.workers:
-            worker.submit_floats(num_chunks)
+            worker.submit_floats(scales, large_first=large_first, priority=priority)
         self.run(lambda: all(worker.is_done for worker in self.workers))
         self._check()
 
@@ -167,13 +165,8 @@ class _Link:
             of.dropped += 1
             return
         self._free_s = start_s + of.packet_s
-        if is_lost:
-            return
-        for _ in range(2 if of.is_by_chance(of.duplication) else 1):
-            late_s = of.delay_s
-            if of.is_by_chance(of.reordering):
-                late_s *= 1 + of.random.random() * 19
-            of.at(self._free_s + late_s, arrive)
+        if not is_lost:
+            of.at(self._free_s + of.delay_s, arrive)
 
 
 class _SimulatedSwitch(FakeSwitch):
@@ -193,7 +186,7 @@ class _SimulatedSwitch(FakeSwitch):
             of.workers[to].take(row)
 
         if of.ledger is not None:
-            of.ledger.note_answered(self.packet(row))
+            of.ledger.note_answered(Packet.of(self.packet(row)))
         self._links[to].send(arrive, is_lost=of.losses(to, to, row))
 
     def packet(self, row: NDArray[np.uint8]) -> NDArray[np.void]:
@@ -247,25 +240,30 @@ class _Worker:
         self.num_submitted = 0
         self._source: IntegerSource | FloatSource | None = None
         self._exponents: ExponentSource | None = None
-        self._floats = np.zeros(0, np.float32)
+        self._floats = self._given = np.zeros(0, np.float32)
+        self._large_first, self._priority = False, 0
         self._awake_s = -1.0
         self._wakes_s = np.inf
 
-    def submit(self, num_chunks: int) -> None:
+    def submit(self, num_chunks: int, large: NDArray[np.bool_] | None = None) -> None:
         """Begin with a tensor: no packet of the previous one may be in flight."""
         self.num_submitted += 1
         values = self._simulation.switch.values_per_packet
         flat = np.arange(num_chunks * values, dtype=np.int32) * (self._worker_id + 1)
-        self._enqueue(IntegerSource(Summand(tensor_id=self.num_submitted, flat=flat), values))
+        source = IntegerSource(Summand(tensor_id=self.num_submitted, flat=flat), values)
+        source.large = large
+        self._enqueue(source)
         self._wake_at(self._simulation.now_s)
 
-    def submit_floats(self, num_chunks: int) -> None:
+    def submit_floats(
+        self, scales: NDArray[np.float32], *, large_first: bool, priority: int
+    ) -> None:
         """Begin likewise with a tensor of whole numbers as float32: first with its exponents."""
         self.num_submitted += 1
         values = self._simulation.switch.values_per_packet
-        self._source = None
-        self._floats = (np.arange(num_chunks * values) % 1000).astype(np.float32)
-        self._floats *= self._worker_id + 1
+        self._source, self._large_first, self._priority = None, large_first, priority
+        self._given = (np.arange(len(scales) * values) % 31 + 480) * np.repeat(scales, values)
+        self._floats = self._given * np.float32(self._worker_id + 1)
         chunks = TensorChunks(self._floats, values)
         self._exponents = ExponentSource(self.num_submitted, chunks, values)
         self.path.exponents.enqueue(self._exponents)
@@ -279,7 +277,11 @@ class _Worker:
         self._exponents = None
         summand = Summand(tensor_id=self.num_submitted, flat=self._floats)
         agreed, values = exponents.agreed(), switch.values_per_packet
-        self._enqueue(FloatSource(summand, agreed, values, num_workers=switch.num_workers))
+        source = FloatSource(summand, agreed, values, num_workers=switch.num_workers)
+        source.priority = self._priority
+        if self._large_first:
+            source.large, source.large_priority = large_chunks(agreed), self._priority + 1
+        self._enqueue(source)
 
     def _enqueue(self, source: IntegerSource | FloatSource) -> None:
         """Let a sum lack what is tolerated, and send it."""
@@ -321,7 +323,7 @@ class _Worker:
         values = self._simulation.switch.values_per_packet
         given = np.arange(self._source.num_elements)
         if isinstance(self._source, FloatSource):
-            given %= 1000
+            given = self._given
         expected = given * np.repeat(total, values)
         np.testing.assert_array_equal(self._source.output.reshape(-1), expected)
 
@@ -339,7 +341,7 @@ class _Worker:
             def arrive(row: NDArray[np.uint8] = row) -> None:
                 packet = view_datagrams(row[None, :], of.switch.values_per_packet)
                 if of.ledger is not None:
-                    of.ledger.note_arrived(self._worker_id, packet[0])
+                    of.ledger.note_arrived(self._worker_id, Packet.of(packet[0]))
                 outcome = of.switch.process(self._worker_id, packet)
                 of.switch.outcomes[outcome] += 1
                 header = packet["header"][0]
@@ -354,7 +356,8 @@ class _Worker:
 
     def take(self, row: NDArray[np.uint8]) -> None:
         if self._simulation.ledger is not None:
-            self._simulation.ledger.note_got(self._worker_id, self._simulation.switch.packet(row))
+            packet = Packet.of(self._simulation.switch.packet(row))
+            self._simulation.ledger.note_got(self._worker_id, packet)
         self._inbox.append(row)
         self._wake_at(max(self._simulation.now_s, self._awake_s + self._simulation.pause_s))
 
@@ -363,7 +366,8 @@ class _Worker:
         ledger, rows = self._simulation.ledger, self._sent
         self._sent = []
         for row in rows if ledger is not None else ():
-            ledger.note_sent(self._worker_id, self._simulation.switch.packet(row))
+            packet = Packet.of(self._simulation.switch.packet(row))
+            ledger.note_sent(self._worker_id, packet)
 
     def _wake_at(self, when_s: float) -> None:
         if when_s < self._wakes_s:

@@ -59,7 +59,7 @@ static double late_s(const stream_t *stream, const slot_t *slot) {
 void closing_start(stream_t *stream, slot_t *slot, double now_s) {
   const closers_t *closers = &stream->closers[slot->tree];
   slot->begun_s = now_s;
-  slot->may_be_late = stream->closing.tail.is_adaptive && slot->source->tolerance && !slot->is_withheld &&
+  slot->may_be_late = stream->closing.tail.is_adaptive && slot->source->tolerance && !slot->is_withheld && !slot->is_large &&
                       closers->count && !slot->has_lacked && tolerance_turn(closers, slot->chunk) <= 1;
   if (slot->may_be_late) stream->closing.late_s = fmin(stream->closing.late_s, late_s(stream, slot));
 }
@@ -89,7 +89,7 @@ remedy_t closing_remedy(stream_t *stream, slot_t *slot, double now_s, sign_t sig
   closing_t *closing = &stream->closing;
   tolerance_t *tolerance = slot->source->tolerance;
   const closers_t *closers = &stream->closers[slot->tree];
-  if (!tolerance || slot->is_withheld || closers->count == 0 || !stream->rtt.has_sample) return SEND_AGAIN;
+  if (!tolerance || slot->is_withheld || slot->is_large || closers->count == 0 || !stream->rtt.has_sample) return SEND_AGAIN;
   if (slot->hold_s < INFINITY && now_s < slot->hold_s) return WAIT;
   slot->hold_s = INFINITY;
   if (sign == BY_SILENCE && closing->tail.is_adaptive) return SEND_AGAIN; // closing_late lets it go in time

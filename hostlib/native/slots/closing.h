@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a worker does about a late chunk of a tensor that may lack contributions: close it, wait for the worker that may, or
-// send the chunk again.
+// send the chunk again. A chunk of large values is only sent again: what is tolerated is for the others.
 //
 // A late chunk lacks a contribution, which its closer lets go; or this worker alone has not got the result, which nobody
 // else notices. In the first case, to wait for the closer saves a packet of each worker; in the second, it costs a round

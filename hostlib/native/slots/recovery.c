@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CLASSES 2u      // of a tree's chunks: those of a class stay in order in queues
 #define SKEW_SHARE 0.5  // other workers may notice a loss later by this part of the round trip
 #define LATE_TRIPS 1.25 // a chunk with a single later result is lost so many round trips after it was sent
 #define ONCE_TRIPS 2.0  // likewise a chunk that was sent once, if that result answers a repetition
@@ -22,7 +23,7 @@
 bool recovery_init(recovery_t *recovery, slot_t *slots, uint32_t slot_count, uint32_t num_trees, rtt_t *rtt) {
   *recovery = (recovery_t){.slots = slots,
                            .slot_count = slot_count,
-                           .trees = malloc(num_trees * sizeof(tree_results_t)),
+                           .trees = malloc(CLASSES * num_trees * sizeof(tree_results_t)),
                            .rtt = rtt,
                            .expiry_s = INFINITY,
                            .probe_s = INFINITY,
@@ -30,7 +31,7 @@ bool recovery_init(recovery_t *recovery, slot_t *slots, uint32_t slot_count, uin
                            .has_progress = true,
                            .has_sample = true};
   if (!recovery->trees) return false;
-  for (uint32_t i = 0; i < num_trees; i++) {
+  for (uint32_t i = 0; i < CLASSES * num_trees; i++) {
     for (int j = 0; j < LATER_RESULTS; j++) recovery->trees[i].first[j] = recovery->trees[i].latest[j] = -1;
   }
   for (uint32_t i = 0; i < slot_count; i++) {
@@ -38,6 +39,10 @@ bool recovery_init(recovery_t *recovery, slot_t *slots, uint32_t slot_count, uin
     slots[i].deadline_s = INFINITY;
   }
   return true;
+}
+
+static tree_results_t *results_of(const recovery_t *recovery, const slot_t *slot) {
+  return &recovery->trees[CLASSES * slot->tree + slot->is_ahead];
 }
 
 void recovery_close(recovery_t *recovery) { free(recovery->trees); }
@@ -100,7 +105,7 @@ void recovery_finish(recovery_t *recovery, slot_t *const *slots, const bool *is_
   }
   for (uint32_t i = 0; i < count; i++) {
     slot_t *slot = slots[i];
-    tree_results_t *tree = &recovery->trees[slot->tree];
+    tree_results_t *tree = results_of(recovery, slot);
     if (slot->first != NOT_SENT) {
       add_number(tree->first, slot->first);
       // A result that came faster than any before it answers an earlier transmission.
@@ -130,7 +135,7 @@ static uint32_t in_order(slot_t **slots, uint32_t count) {
 // sent later shows that all workers have sent this one. A result of a later repetition only shows that results come. If they
 // have come again just now, a late worker may be about to send this chunk.
 static double lost_s(const recovery_t *recovery, const slot_t *slot) {
-  const tree_results_t *tree = &recovery->trees[slot->tree];
+  const tree_results_t *tree = results_of(recovery, slot);
   double trip_s = recovery->rtt->prompt_s;
   if (!slot->is_again && slot->number < tree->first[0]) return slot->sent_s;
   bool is_sent_by_all = slot->first < tree->first[LATER_RESULTS - 1];
@@ -190,7 +195,7 @@ uint32_t recovery_expired(recovery_t *recovery, double now_s, slot_t **out, uint
   if (count && !recovery->has_sample) back_off(recovery, num_waiting);
   for (uint32_t i = 0; i < count; i++) {
     // If all chunks wait, another worker may be late.
-    *outrun += out[i]->number < recovery->trees[out[i]->tree].first[LATER_RESULTS - 1];
+    *outrun += out[i]->number < results_of(recovery, out[i])->first[LATER_RESULTS - 1];
     out[i]->deadline_s = now_s + rtt_timeout_s(recovery->rtt);
   }
   if (count && !recovery->has_progress && count > STORM_LIMIT) count = STORM_LIMIT;

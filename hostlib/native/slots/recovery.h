@@ -5,7 +5,8 @@
 //
 // Every transmission has a number of its own, both the first and the repeated ones, as in QUIC (RFC 9002). A result
 // comes only when all workers have contributed, and workers send the chunks of a tree in the same order. So three
-// results of chunks that were first sent later, on the same tree, show that a packet of an earlier chunk was lost. For a
+// results of chunks that were first sent later, on the same tree, show that a packet of an earlier chunk was lost. Chunks of
+// large values may have a priority of their own, and overtake others in queues: their results say nothing of these. For a
 // chunk that was sent again, the sign is three results of any later transmissions, and half a round trip: other workers
 // may notice a loss later, and send again in another order. If much is lost, three are too many to wait for: then a single
 // later result and the time of more than a round trip are sign enough, as in RACK (RFC 8985). If no result comes at all, the
@@ -22,7 +23,7 @@
 
 #define LATER_RESULTS 3 // results of later transmissions that show a loss; fewer may be due to reordering
 
-// The largest numbers with results of one tree, smallest first: by the first and by the latest transmission.
+// The largest numbers with results of one tree and priority, smallest first: by the first and by the latest transmission.
 typedef struct {
   int64_t first[LATER_RESULTS], latest[LATER_RESULTS];
 } tree_results_t;
@@ -30,7 +31,7 @@ typedef struct {
 typedef struct {
   slot_t *slots;
   uint32_t slot_count;
-  tree_results_t *trees;
+  tree_results_t *trees; // two of each tree: of chunks that are not ahead, and of those that are
   rtt_t *rtt;
   int64_t next_number;
   uint32_t num_again; // slots without result that were sent again, or are withheld

@@ -22,6 +22,8 @@ typedef struct {
   uint32_t round;
   bool is_busy;     // no result yet
   bool is_withheld; // this worker does not contribute, and waits for the others' result
+  bool is_large;    // of large values: nothing of it is let go
+  bool is_ahead;    // its packets may overtake others of its tree in queues: it has a higher priority
 
   // See recovery.h.
   bool is_again; // sent more than once, or withheld: its result tells no round trip

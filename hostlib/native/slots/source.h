@@ -33,6 +33,7 @@ typedef struct source {
   const void *forward, *backward;
   const uint8_t *exponents; // by chunk, for the header; NULL: zeros
   const uint8_t *withheld;  // by chunk: whether this worker does not contribute to it; NULL: it does to all
+  const uint8_t *large;     // by chunk: whether its values are large, so that nothing of it is let go; NULL: none is
   void *output;             // num_chunks * values per packet numbers in the dtype; NULL: for VALUES_READY, VALUES_LIMBS
   uint8_t *results;         // values of the results as they came, likewise; NULL: not wanted
   exact_t *exact;           // for VALUES_LIMBS, which have results; `num_values` counts limbs, `data` is not read
@@ -42,6 +43,7 @@ typedef struct source {
   bool is_mean, has_saturated, is_abandoned, is_finished;
   bool has_missed; // the switch no longer had a chunk's result for this worker
   uint8_t priority; // of its packets: the switches' queue
+  uint8_t large_priority; // of packets of large chunks, not below the others
   uint32_t num_done; // chunks from the first one on that have their results
   double since_s;    // when its first chunk was prepared
   double first_sent_s, last_result_s; // 0: not yet

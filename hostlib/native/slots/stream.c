@@ -181,6 +181,8 @@ static bool prepare(stream_t *stream, double now_s) {
   slot->chunk = chunk;
   slot->round = (uint32_t)(stream->prepared / stream->slot_count + 1);
   slot->is_withheld = source->withheld && source->withheld[chunk];
+  slot->is_large = source->large && source->large[chunk];
+  slot->is_ahead = slot->is_large && source->large_priority > source->priority;
   slot->paid = slot->signs = 0;
   slot->hold_s = INFINITY;
 
@@ -192,7 +194,7 @@ static bool prepare(stream_t *stream, double now_s) {
   store16(at + FLAGS_AT, is_last ? LAST : 0);
   store16(at + TREE_AT, slot->tree_id);
   at[CHILD_AT] = (uint8_t)options->child_id;
-  at[PRIORITY_AT] = source->priority;
+  at[PRIORITY_AT] = slot->is_large ? source->large_priority : source->priority;
   store32(at + GENERATION_AT, options->generation);
   store32(at + SLOT_AT, slot->local);
   store32(at + ROUND_AT, slot->round);

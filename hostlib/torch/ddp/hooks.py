@@ -26,6 +26,7 @@ from ...loss_fill import FillPolicy
 from ...loss_tolerance import NO_LOSS, Delivery, LossTolerance
 from ...options import Precision
 from ...session import Session
+from ...session_checks import check_large_first_of
 from ...step_tolerance import CriticalRegimes, LossGuard, StepTolerance
 from ...straggler import WAIT_FOR_ALL, StragglerPolicy
 from ...summation.hadamard import RandomizedHadamard
@@ -73,6 +74,9 @@ class SwitchfoldState:
     `dispersal`, the same on all ranks, spreads each gradient over the packets of its bucket.
     `front_first` gives buckets of front layers, which the next forward pass needs first, a higher
     priority in the switches' queues; the session must ask for a `max_priority` of 2 or more.
+    `large_first`, the same on all ranks: packets of large values lack nothing, and have a higher
+    priority where the session has more than one (`Session.allreduce`). Not with a `dispersal`,
+    which makes all packets alike.
     `precision` "block" shares a scale per packet; "exact" rounds each mean once, at two to three
     times the packets. Raises the errors of `Session.join`, and ConfigurationError.
     """
@@ -92,6 +96,7 @@ class SwitchfoldState:
         fill: FillPolicy | str = FillPolicy.MEAN,
         dispersal: RandomizedHadamard | None = None,
         front_first: bool = False,
+        large_first: bool = False,
     ) -> None:
         fill = fill_policy(fill)
         if tolerance is not None:
@@ -101,6 +106,11 @@ class SwitchfoldState:
             raise ConfigurationError(
                 "precision 'exact' with a tolerance or a fill: exact sums of floats lack nothing"
                 " that packets lost, and do not say who is late; leave both out, or take 'block'"
+            )
+        if large_first and (precision == "exact" or dispersal is not None):
+            raise ConfigurationError(
+                "large_first with precision 'exact', whose sums lack nothing, or with a dispersal,"
+                " which makes all packets alike; leave one of them out"
             )
         self.process_group = process_group
         self.timeout = timeout
@@ -125,6 +135,7 @@ class SwitchfoldState:
                 "guard": str(guard),
                 "fill": str(fill),
                 "dispersal": dispersal_text(dispersal),
+                "large_first": str(large_first),
             }
         )
         self._owns_session = session is None
@@ -149,12 +160,15 @@ class SwitchfoldState:
                 " it out, or give a tolerance and precision 'block'"
             )
         self._priorities = self._bucket_priorities() if front_first else None
+        if large_first:
+            self._check_large_first()
         self._losses = BucketLosses(
             tolerance,
             fill,
             self.session.view.worker_id,
             dispersal,
             steps=self.step_tolerance,
+            large_first=large_first,
             agree=self._agree,
         )
         self._recording = group_recording(self.rank, job)
@@ -276,6 +290,14 @@ class SwitchfoldState:
     def _bucket_priorities(self) -> BucketPriorities:
         try:
             return BucketPriorities(num_classes(self.session, f"rank {self.rank}"))
+        except ConfigurationError:
+            if self._owns_session:
+                self.session.close()
+            raise
+
+    def _check_large_first(self) -> None:
+        try:
+            check_large_first_of(self.session.view, self.session.options)
         except ConfigurationError:
             if self._owns_session:
                 self.session.close()

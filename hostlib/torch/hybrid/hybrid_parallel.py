@@ -67,7 +67,8 @@ class HybridParallel(nn.Module):
     `fill`: what takes the place of what is missing (`FillPolicy`).
     `front_first`: gradients of front layers that the switch sums, which the next forward pass needs
     first, have a higher priority in its queues; `session` must ask for a `max_priority` of 2 or
-    more.
+    more. `large_first`: of gradients that the switch sums, packets of large values lack nothing,
+    and have a higher priority if `session` has more than one (`Session.allreduce`).
     `timeout_s`: limit for the exchange of a layer, counted from its turn.
     `first_iteration`: number of the first iteration, for a run that resumes with the same servers;
     see `iteration`.
@@ -100,6 +101,7 @@ class HybridParallel(nn.Module):
         guard: LossGuard | None = None,
         fill: FillPolicy | str = FillPolicy.MEAN,
         front_first: bool = False,
+        large_first: bool = False,
         timeout_s: float = 60.0,
         first_iteration: int = 0,
         address: str = "",
@@ -134,6 +136,7 @@ class HybridParallel(nn.Module):
             guard=guard,
             fill=fill_policy(fill),
             front_first=front_first,
+            large_first=large_first,
             timeout_s=timeout_s,
             first_iteration=first_iteration,
             address=address or peer_address(dist.get_rank()),

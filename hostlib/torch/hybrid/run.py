@@ -64,6 +64,7 @@ class HybridOptions:
     guard: LossGuard | None
     fill: FillPolicy
     front_first: bool
+    large_first: bool
     timeout_s: float
     first_iteration: int
     address: str
@@ -147,6 +148,7 @@ class HybridRun:
             session,
             critical=options.critical,
             guard=options.guard,
+            large_first=options.large_first,
         )
         self._share_state(module)
         self._recording = group_recording(talk.rank, "hybrid")

@@ -14,6 +14,7 @@ from ...errors import ConfigurationError
 from ...loss_fill import FillPolicy, TensorFill
 from ...loss_tolerance import NO_LOSS, Delivery, LossTolerance, strictest
 from ...session import Session
+from ...session_checks import check_large_first_of
 from ...step_tolerance import CriticalRegimes, LossGuard, StepTolerance
 from ..bounded_loss import BoundedSum
 from .trained_layers import TrainedLayer
@@ -28,10 +29,10 @@ class SwitchLosses:
 
     Without a choice, each sum tolerates what the session's job does. Raises ConfigurationError for
     names that the model does not have, for a choice without a session whose job tolerates loss, and
-    for critical regimes or a guard that would change nothing.
+    for critical regimes, a guard or large values first that would change nothing.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options of HybridParallel
         self,
         layers: Sequence[TrainedLayer],
         choice: LayerTolerance | None,
@@ -40,8 +41,10 @@ class SwitchLosses:
         *,
         critical: CriticalRegimes | None = None,
         guard: LossGuard | None = None,
+        large_first: bool = False,
     ) -> None:
         self._fill = fill
+        self._large_first = large_first
         self._worker_id = 0 if session is None else session.view.worker_id
         self._of_job = None if session is None else session.view.straggler.tolerance
         if choice is not None and self._of_job is None:
@@ -51,6 +54,12 @@ class SwitchLosses:
             )
         if choice is not None:
             _check(choice, layers)
+        if large_first:
+            if session is None:
+                raise ConfigurationError(
+                    "large_first without a session; it is of gradients that a switch sums"
+                )
+            check_large_first_of(session.view, session.options)
         self._choice = self._of_job if choice is None else choice
         self.steps = StepTolerance(critical, guard, tolerance=self._choice)
         """What each iteration tolerates; whoever begins one says so."""
@@ -83,6 +92,7 @@ class SwitchLosses:
             fill=TensorFill(self._fill, self._worker_id),
             note=note,
             observe=observe,
+            large_first=self._large_first,
         )
 
     def bounded(self, key: str) -> BoundedSum:

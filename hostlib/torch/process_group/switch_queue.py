@@ -184,6 +184,7 @@ class SwitchQueue:
                 round_to=transfer.staging.round_to if transfer.precision == "exact" else None,
                 tolerance=None if is_exact else self._tolerance_of(transfer),
                 priority=transfer.priority,
+                large_first=transfer.bounded is not None and transfer.bounded.large_first,
             )
         except Exception as error:
             outcome = error

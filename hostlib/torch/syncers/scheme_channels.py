@@ -129,6 +129,7 @@ class SwitchChannel:
             nonfinite="propagate",
             tolerance=bounded.tolerance,
             priority=self._priorities.get(key, 0),
+            large_first=bounded.large_first,
         )
         return _SwitchReception(future, bounded)
 

@@ -80,3 +80,29 @@ def test_workers_that_sleep_now_and_then_are_not_let_go_by_the_tail(program: Pat
     assert silence.coverage < 0.995
     assert adaptive.coverage > 0.999
     assert np.mean(adaptive.times) < np.mean(silence.times)
+
+
+def test_large_chunks_lack_nothing(program: Path, tmp_path: Path) -> None:
+    """A fifth of all packets is lost, of which the other chunks may lack a tenth."""
+    is_large = np.arange(400) % 3 == 0
+    is_large.astype(np.uint8).tofile(tmp_path / "large")
+    files = {"large": tmp_path / "large", "bitmaps": tmp_path / "bitmaps"}
+    run = SimulatedRun(program, chunks=400, seconds=1, tolerated=0.1, loss=0.2, **files)
+    bitmaps = np.fromfile(tmp_path / "bitmaps", np.uint32).reshape(-1, 400)
+    assert len(bitmaps) == len(run.times) > 0
+    assert (bitmaps[:, is_large] == 0b1111).all()
+    assert (bitmaps[:, ~is_large] != 0b1111).any()
+
+
+@pytest.mark.parametrize("num_workers", [2, 4])
+def test_window_paces_datagrams_at_10_mbit_s(program: Path, num_workers: int) -> None:
+    """Links carry 837 datagrams of 1,494 bytes a second, mark beyond 20 and drop beyond 64.
+
+    Without marks, the same window overflows the same queue.
+    """
+    link = {"workers": num_workers, "chunks": 400, "seconds": 5, "rate": 837, "delay": 0.001}
+    paced = SimulatedRun(program, **link, mark=20, queue=64)
+    assert paced.times
+    assert paced.marked > 0
+    assert paced.dropped == 0
+    assert SimulatedRun(program, **link, queue=64).dropped > 0

@@ -68,6 +68,7 @@ def test_tunnel_transport() -> None:
         ("SWITCHFOLD_WEIGHT", "0"),
         ("SWITCHFOLD_WEIGHT", "much"),
         ("SWITCHFOLD_MAX_PRIORITY", "8"),
+        ("SWITCHFOLD_LATE_WAIT", "never"),
         ("SWITCHFOLD_PATH", "air"),
         ("SWITCHFOLD_SLOTS", "-1"),
         ("SWITCHFOLD_JOINING", "yes"),
@@ -97,6 +98,7 @@ def test_environment_sets_the_options_that_the_program_does_not() -> None:
         "SWITCHFOLD_SLOTS": "20",
         "SWITCHFOLD_WEIGHT": "2.5",
         "SWITCHFOLD_MAX_PRIORITY": "3",
+        "SWITCHFOLD_LATE_WAIT": "adaptive",
         "SWITCHFOLD_PATH": "host",
         "SWITCHFOLD_INGRESS_PORT": "s1-eth1",
     }
@@ -106,6 +108,7 @@ def test_environment_sets_the_options_that_the_program_does_not() -> None:
         slots_wanted=10,
         weight=2.5,
         max_priority=3,
+        late_wait="adaptive",
         path="host",
         ingress_port="s1-eth1",
     )

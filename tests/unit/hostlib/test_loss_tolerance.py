@@ -34,7 +34,7 @@ from switchfold.hostlib.straggler import StragglerPolicy
 from switchfold.hostlib.summation.native_source import NativeSource
 
 TENTH = LossTolerance(loss=0.1)
-SCHEDULES = int(os.environ.get("SWITCHFOLD_SCHEDULES", "30"))
+SCHEDULES = int(os.environ.get("SWITCHFOLD_SCHEDULES", "100"))
 """Random schedules; `make loss-schedules` runs more."""
 SEED = int(os.environ.get("SWITCHFOLD_SEED", "1"))
 
@@ -244,7 +244,7 @@ def test_loss_of_exponents_is_repaired_and_lowers_no_coverage() -> None:
     simulation.sum(400)
     lose_exponents(simulation, 0.2)
     for _ in range(3):
-        simulation.sum_floats(400)
+        simulation.sum_floats(np.ones(400, np.float32))
         assert coverage(simulation.bitmaps, 4) == 1
     exponents = [worker.path.exponents.counters for worker in simulation.workers]
     assert min(each.retransmitted for each in exponents) > 0

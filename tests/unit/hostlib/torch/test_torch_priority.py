@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
 # pyright: reportUnknownMemberType=false
-"""Priorities of gradients, by DDP's hook and by hybrid training: front layers are above others."""
+"""Priorities of gradients, by DDP's hook and by hybrid training: front layers, large values."""
 
 from __future__ import annotations
 
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,9 +15,11 @@ from lossy_session import be_rank_0, state_of
 from lossy_sums import LossySession
 from switchfold.hostlib.errors import ConfigurationError
 from switchfold.hostlib.future import AllreduceFuture
+from switchfold.hostlib.loss_tolerance import LossTolerance
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.session import Session
-from switchfold.hostlib.straggler import WAIT_FOR_ALL
+from switchfold.hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from switchfold.hostlib.summation.hadamard import RandomizedHadamard
 from torch_ranks import load_torch, require_torch
 
 require_torch()
@@ -132,6 +135,91 @@ def test_hybrid_training_refuses_front_first_without_priorities() -> None:
             ranks.wrap(rank, seeded(three_layers, 1), scheme="ina", front_first=True)
         with pytest.raises(ConfigurationError, match=f"rank {rank}: front_first without a session"):
             ranks.wrap(rank, seeded(three_layers, 1), scheme="ps", front_first=True, session=None)
+
+    ranks.run(rank_main)
+    ranks.close()
+
+
+class LargeFirstSession(LossySession):
+    """Notes which sums have large values first."""
+
+    def __init__(self, policy: StragglerPolicy, *, max_priority: int = 0) -> None:
+        super().__init__(policy)
+        self.options = SessionOptions(max_priority=max_priority)
+        self.large_first: list[bool] = []
+
+    def allreduce(self, array: Any, op: str = "sum", **named: Any) -> AllreduceFuture:
+        self.large_first.append(named["large_first"])
+        return super().allreduce(array, op, **named)
+
+
+TOLERANT = StragglerPolicy(tolerance=LossTolerance(loss=0.1))
+
+
+@pytest.mark.usefixtures("group")
+@pytest.mark.parametrize("large_first", [False, True])
+def test_hook_has_large_values_of_buckets_first_if_asked(large_first: bool) -> None:
+    session = LargeFirstSession(TOLERANT)
+    with state_of(session, large_first=large_first) as state:
+        run_pass(state, 3)
+    assert session.large_first == [large_first] * 3
+
+
+@pytest.mark.usefixtures("group")
+def test_hook_takes_priorities_alone_for_large_values() -> None:
+    session = LargeFirstSession(WAIT_FOR_ALL, max_priority=2)
+    with state_of(session, large_first=True) as state:
+        run_pass(state, 2)
+    assert session.large_first == [True] * 2
+
+
+@pytest.mark.usefixtures("group")
+@pytest.mark.parametrize(
+    ("options", "policy", "what"),
+    [
+        ({"precision": "exact"}, WAIT_FOR_ALL, "large_first with precision 'exact'"),
+        ({"dispersal": RandomizedHadamard(seed=1)}, TOLERANT, "large_first .* or with a dispersal"),
+        ({}, WAIT_FOR_ALL, "large_first would change nothing"),
+    ],
+)
+def test_hook_refuses_large_values_first_where_they_cannot_be(
+    options: dict[str, Any], policy: StragglerPolicy, what: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=what):
+        state_of(LargeFirstSession(policy), large_first=True, **options)
+
+
+def test_hybrid_training_has_large_values_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of gradients; its flags are integers."""
+    ranks = HybridRanks(2, options=SessionOptions(timeout_s=120.0, max_priority=2))
+    said: Counter[tuple[str, bool]] = Counter()
+    allreduce = Session.allreduce
+
+    def note(session: Session, array: Any, *arguments: Any, **named: Any) -> AllreduceFuture:
+        said[array.dtype.kind, named.get("large_first", False)] += 1
+        return allreduce(session, array, *arguments, **named)
+
+    monkeypatch.setattr(Session, "allreduce", note)
+
+    def rank_main(rank: int) -> None:
+        module = seeded(three_layers, 1)
+        with ranks.wrap(rank, module, scheme="ina", large_first=True) as model:
+            model(torch.ones(4, 12)).sum().backward()
+
+    ranks.run(rank_main)
+    ranks.close()
+    assert said["f", True] == 6
+    assert set(said) <= {("f", True), ("i", False)}
+
+
+def test_hybrid_training_refuses_large_values_first_without_effect() -> None:
+    ranks = HybridRanks(2)
+
+    def rank_main(rank: int) -> None:
+        with pytest.raises(ConfigurationError, match="large_first would change nothing"):
+            ranks.wrap(rank, seeded(three_layers, 1), scheme="ina", large_first=True)
+        with pytest.raises(ConfigurationError, match="large_first without a session"):
+            ranks.wrap(rank, seeded(three_layers, 1), scheme="ps", large_first=True, session=None)
 
     ranks.run(rank_main)
     ranks.close()
