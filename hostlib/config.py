@@ -23,7 +23,7 @@ SWITCHFOLD_INSECURE        1: do without TLS where there are no credentials; all
 SWITCHFOLD_JOB_TOKEN       secret of the job, the same on all its workers; a new job needs a new one
 SWITCHFOLD_WEIGHT          the job's share of slots against other jobs; unset: 1
 SWITCHFOLD_MAX_PRIORITY    highest priority that the job asks for, 0 to 7; unset: 0
-SWITCHFOLD_PATH            auto (default), switch or host
+SWITCHFOLD_PATH            auto (default), switch, host or transposed
 SWITCHFOLD_SLOTS           exactly so many slots; unset: the job's share
 SWITCHFOLD_MIN_WORKERS     the job ends when fewer are left; unset: 1
 SWITCHFOLD_JOINING         1: this worker may come to a job that runs; unset or 0: it may not
@@ -67,7 +67,7 @@ from .transports.tunnel import TunnelTransport
 from .transports.udp import UdpTransport
 
 PrecisionSetting = Literal["auto", "exact", "block"]
-_PATHS: Final[tuple[PathOption, ...]] = ("auto", "switch", "host")
+_PATHS: Final[tuple[PathOption, ...]] = ("auto", "switch", "host", "transposed")
 _MODEL_IN_FILE: Final = re.compile(r"(?P<path>.+?\.json):(?P<model>.+)")
 _PRECISIONS: Final[tuple[PrecisionSetting, ...]] = ("auto", "exact", "block")
 

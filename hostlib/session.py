@@ -37,7 +37,7 @@ from .options import (
     with_moved,
 )
 from .peers import PeerServer
-from .transports.base import Transport
+from .transports.base import Transport, trees_transport
 
 _logger = logging.getLogger(__name__)
 
@@ -149,6 +149,8 @@ class Session:
                 ),
                 insecure=options.insecure,
             )
+            if options.path == "transposed":
+                trees_transport(transport)
             peers = _open_peers(transport, options)
             if peers is not None:
                 undo.callback(peers.close)
