@@ -87,6 +87,9 @@ class SwitchConfig:
     put into another queue is lost."""
     credentials: Path | None = None
     """Folder of certificates for this switch alone; None: the controller's."""
+    on_host: str = ""
+    """Which of its hosts it runs on, softswitch as a process there; "": none. It is a root of
+    transposed jobs that have a worker on this host."""
     hosts: tuple[HostConfig, ...] = ()
 
     def __post_init__(self) -> None:
@@ -104,6 +107,11 @@ class SwitchConfig:
             values = [getattr(host, what) for host in self.hosts]
             if len(set(values)) != len(values):
                 raise ConfigError(f"switch {self.name}: two hosts have the same {what}")
+        if self.on_host and all(host.name != self.on_host for host in self.hosts):
+            raise ConfigError(
+                f"switch {self.name}: on_host is {self.on_host!r}, which is none of its hosts; add"
+                " it as a [[switch.host]]"
+            )
 
     def host_at(self, address: str) -> HostConfig | None:
         """Return the configured host with this IPv4 address."""

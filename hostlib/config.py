@@ -25,7 +25,7 @@ SWITCHFOLD_WEIGHT          the job's share of slots against other jobs; unset: 1
 SWITCHFOLD_MAX_PRIORITY    highest priority that the job asks for, 0 to 7; unset: 0
 SWITCHFOLD_LATE_WAIT       silence (default) or adaptive: when a sum that tolerates loss lets late
                            contributions go; each worker may have its own
-SWITCHFOLD_PATH            auto (default), switch or host
+SWITCHFOLD_PATH            auto (default), switch, host or transposed
 SWITCHFOLD_SLOTS           exactly so many slots; unset: the job's share
 SWITCHFOLD_MIN_WORKERS     the job ends when fewer are left; unset: 1
 SWITCHFOLD_JOINING         1: this worker may come to a job that runs; unset or 0: it may not
@@ -71,7 +71,7 @@ from .transports.udp import UdpTransport
 _Choice = TypeVar("_Choice", bound=str)
 PrecisionSetting = Literal["auto", "exact", "block"]
 _LATE_WAITS: Final[tuple[LateWait, ...]] = ("silence", "adaptive")
-_PATHS: Final[tuple[PathOption, ...]] = ("auto", "switch", "host")
+_PATHS: Final[tuple[PathOption, ...]] = ("auto", "switch", "host", "transposed")
 _MODEL_IN_FILE: Final = re.compile(r"(?P<path>.+?\.json):(?P<model>.+)")
 _PRECISIONS: Final[tuple[PrecisionSetting, ...]] = ("auto", "exact", "block")
 

@@ -21,8 +21,9 @@ ReduceOperation = Literal["sum", "mean"]
 Precision = Literal["exact", "block"]
 Rounding = Literal["bfloat16"]
 LateWait = Literal["silence", "adaptive"]
-PathOption = Literal["auto", "switch", "host"]
-"""Where a job runs: on switches when they have room, only on switches, only between the hosts."""
+PathOption = Literal["auto", "switch", "host", "transposed"]
+"""Where a job runs: on switches when they have room, only on switches, only between the hosts;
+or transposed: on softswitch on the workers' hosts, each of which sums a part of every tensor."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +155,11 @@ class SessionOptions:
             raise ConfigurationError(
                 f"max_priority is {self.max_priority}; it must be 0 to {MAX_PRIORITY}, as a port of"
                 f" a switch has at most {MAX_PRIORITY + 1} queues"
+            )
+        if self.path == "transposed" and self.switch_name:
+            raise ConfigurationError(
+                f"switch_name is {self.switch_name!r}, but a transposed job runs on the switches"
+                " of all its hosts; leave it out, or choose another path"
             )
         if self.coalesce_s < 0:
             raise ConfigurationError(f"coalesce_s is {self.coalesce_s}; it must not be negative")

@@ -38,7 +38,7 @@ from .options import (
 )
 from .peers import PeerServer
 from .session_checks import check_large_first, check_tolerance, checked_priority
-from .transports.base import Transport
+from .transports.base import Transport, trees_transport
 
 _logger = logging.getLogger(__name__)
 
@@ -150,6 +150,8 @@ class Session:
                 ),
                 insecure=options.insecure,
             )
+            if options.path == "transposed":
+                trees_transport(transport)
             peers = _open_peers(transport, options)
             if peers is not None:
                 undo.callback(peers.close)

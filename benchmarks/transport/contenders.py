@@ -12,7 +12,7 @@ from switchfold.hostlib.hosts import LinkCosts
 
 AddingPlace = Literal["switches", "server", "shards", "hosts", "tcp-server"]
 """Who adds: the switches of the fabric, softswitch on a server's host, softswitch on each worker's
-host (each for its part of the tensor), the workers among themselves by TCP, or a TCP server."""
+host (each sums a part of the tensor), the workers among themselves by TCP, or a TCP server."""
 NUM_WORKERS: Final = 4
 ALL_LOSS: Final = 0.999
 """The largest tolerance in use: 1 itself is not a tolerance, as every chunk has somebody."""

@@ -245,6 +245,7 @@ class PlainFabric:
             switch = self._switch(host, number)
             text += "\n[[switch]]\n" + _lines(
                 name=switch.name,
+                on_host=host if host in WORKERS else "",
                 address=self.testbed.address_of(switch),
                 device_id=switch.device_id,
                 service_address=switch.address,

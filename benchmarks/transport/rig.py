@@ -158,14 +158,17 @@ class TransportRig:
 
     def _open_plain(self, contenders: list[TransportContender], name: str) -> None:
         adders: list[str] = []
-        plans: list[tuple[str, float | None, str]] = []
-        for place, hosts in (("server", (SERVER,)), ("shards", WORKERS)):
+        plans: list[tuple[str, float | None, dict[str, Any]]] = []
+        served: dict[str, Any] = {"switch": adder_name(SERVER), "port": 1}
+        for place, hosts, at in (
+            ("server", (SERVER,), served),
+            ("shards", WORKERS, {"path": "transposed", "port": 1}),
+        ):
             here = [each for each in contenders if each.place == place]
             adders += hosts if here else ()
             plans += [
-                (f"{place}-{_tolerance_name(tolerance)}-{host}", tolerance, host)
+                (f"{place}-{_tolerance_name(tolerance)}", tolerance, at)
                 for tolerance in _job_tolerances(here)
-                for host in hosts
             ]
         plain = self._stack.enter_context(PlainFabric(self._topology, adders, name=name))
         self._plain = plain
@@ -179,8 +182,7 @@ class TransportRig:
                 ready_timeout_s=_READY_S,
             )
         sessions = [
-            self._session(job, tolerance, plain.testbed, switch=adder_name(host), port=1)
-            for job, tolerance, host in plans
+            self._session(job, tolerance, plain.testbed, **at) for job, tolerance, at in plans
         ]
         self._start_workers(plain.testbed, contenders, sessions, is_plain=True)
 
@@ -212,7 +214,7 @@ class TransportRig:
             elements=self._size.elements,
             timeout_s=self._size.timeout_s,
             sessions=tuple(sessions),
-            contenders={each.name: jobs_of(each, sessions) for each in contenders},
+            contenders={each.name: job_of(each) for each in contenders},
             places={each.name: each.place for each in contenders},
             tolerances={each.name: each.tolerance for each in contenders},
         )
@@ -332,12 +334,11 @@ class TransportRig:
             self._control = contender.congestion_control
 
 
-def jobs_of(contender: TransportContender, sessions: Sequence[SessionPlan]) -> tuple[str, ...]:
-    """Return the jobs among which a contender divides its tensor; none if it sums by TCP."""
+def job_of(contender: TransportContender) -> str:
+    """Return the job by which a contender sums; "" by TCP."""
     if not contender.has_datagrams:
-        return ()
-    prefix = f"{contender.place}-{_tolerance_name(contender.tolerance)}"
-    return tuple(each.job for each in sessions if each.job.startswith(prefix))
+        return ""
+    return f"{contender.place}-{_tolerance_name(contender.tolerance)}"
 
 
 def _tolerance_name(tolerance: float | None) -> str:
@@ -354,4 +355,4 @@ def _job_tolerances(contenders: Sequence[TransportContender]) -> list[float | No
     return [None] * (None in given) + stated[:1]
 
 
-__all__ = ["Round", "Size", "TestbedError", "TransportRig", "TransportRunError", "jobs_of"]
+__all__ = ["Round", "Size", "TestbedError", "TransportRig", "TransportRunError", "job_of"]

@@ -113,12 +113,12 @@ class ContenderTrainer(RankTrainer):
         if self._plan["contender"] == "gloo":
             total = torch.from_numpy(array)
             _dist.all_reduce(total)
-            return Summed(array, [(0, array.size, None)])
+            return Summed(array)
         rate = self._plan["rate"]
         future = self._state.session.allreduce(
             array, precision="block", tolerance=LossTolerance(loss=rate) if rate else None
         )
-        return Summed(future.result(), [(0, array.size, future.delivery)])
+        return Summed(future.result(), future.delivery)
 
 
 if __name__ == "__main__":

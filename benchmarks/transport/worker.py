@@ -16,7 +16,7 @@ import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -33,6 +33,7 @@ from switchfold.hostlib import LossTolerance, Session, SessionOptions, Straggler
 from switchfold.hostlib.config import join_from_environment
 from switchfold.hostlib.errors import HostlibError
 from switchfold.hostlib.loss_tolerance import Delivery
+from switchfold.hostlib.options import PathOption
 from switchfold.hostlib.parameter_server import ClientOptions, ParameterClient
 from switchfold.hostlib.peers import PeerServer
 
@@ -65,6 +66,7 @@ class SessionPlan:
     """Name of the softswitch that adds; "": the controller finds the worker's switch."""
     port: int | None = None
     """Port of that switch; None: that of the worker's link."""
+    path: PathOption = "auto"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +83,8 @@ class WorkerPlan:
     timeout_s: float
     """Of a sum."""
     sessions: tuple[SessionPlan, ...]
-    contenders: dict[str, tuple[str, ...]]
-    """By contender, the jobs among which the tensor is divided; none: it goes by TCP."""
+    contenders: dict[str, str]
+    """By contender, the job that sums; "": the tensor goes by TCP."""
     places: dict[str, AddingPlace]
     """By contender, who adds."""
     tolerances: dict[str, float | None]
@@ -108,25 +110,22 @@ class WorkerPlan:
 
 @dataclass(frozen=True)
 class Summed:
-    """A sum, and for each part of it [start, end) what is in it; None: everything."""
+    """A sum, and what is in it; None: everything."""
 
     total: Floats
-    parts: Sequence[tuple[int, int, Delivery | None]]
+    delivery: Delivery | None = None
 
     @property
     def coverage(self) -> float:
         """Share of all workers' contributions that are in the sum."""
-        share = sum(
-            (end - start) * (1.0 if delivery is None else delivery.coverage)
-            for start, end, delivery in self.parts
-        )
-        return share / self.total.size
+        return 1.0 if self.delivery is None else self.delivery.coverage
 
     @property
     def excess(self) -> int:
-        """How many contributions a part lacks beyond what it may lack; 0: none does."""
-        found = [each for _, _, each in self.parts if each is not None]
-        return max((max(0, each.num_missing - each.num_tolerated) for each in found), default=0)
+        """How many contributions it lacks beyond what it may lack; 0: none."""
+        if self.delivery is None:
+            return 0
+        return max(0, self.delivery.num_missing - self.delivery.num_tolerated)
 
 
 Summer = Callable[[Floats], Summed]
@@ -147,20 +146,12 @@ class Contributions:
     def expected(self, number: int, summed: Summed) -> Floats:
         """Return the sum of what is said to be in a result."""
         total = np.roll(self._sum, number * _SHIFT)
-        for start, _, delivery in summed.parts:
-            if delivery is not None:
-                for worker, ranges in delivery.missing.items():
-                    missing = self.of(number, worker)
-                    for first, end in ranges:
-                        place = slice(start + first, start + end)
-                        total[place] -= missing[place]
+        if summed.delivery is not None:
+            for worker, ranges in summed.delivery.missing.items():
+                missing = self.of(number, worker)
+                for first, end in ranges:
+                    total[first:end] -= missing[first:end]
         return total
-
-
-def parts_of(elements: int, number: int) -> list[tuple[int, int]]:
-    """Return the ranges of a tensor that is divided among some; the first ones are longer."""
-    bounds = [elements * place // number for place in range(number + 1)]
-    return list(itertools.pairwise(bounds))
 
 
 class TransportWorker:
@@ -206,6 +197,7 @@ class TransportWorker:
             precision="block",
             straggler=policy,
             switch_name=plan.switch,
+            path=plan.path,
             min_workers=len(self._plan.workers),  # a job without one of them fails
         )
         return join_from_environment(options, variables=variables)
@@ -229,28 +221,17 @@ class TransportWorker:
             del self._summers[contender]
 
     def _make_summer(self, contender: str) -> Summer:
-        if jobs := self._plan.contenders[contender]:
-            return self._over_sessions(contender, [self._sessions[job] for job in jobs])
+        if job := self._plan.contenders[contender]:
+            return self._over_session(contender, self._sessions[job])
         return self._among_hosts(contender) if contender in self._among else self._by_server()
 
-    def _over_sessions(self, contender: str, sessions: list[Session]) -> Summer:
+    def _over_session(self, contender: str, session: Session) -> Summer:
         loss = self._plan.tolerances[contender]
         tolerance = None if loss is None else LossTolerance(loss=loss)
 
         def add(array: Floats) -> Summed:
-            ranges = parts_of(array.size, len(sessions))
-            futures = [
-                session.allreduce(array[start:end], tolerance=tolerance)
-                for session, (start, end) in zip(sessions, ranges, strict=True)
-            ]
-            totals = [future.result() for future in futures]
-            return Summed(
-                totals[0] if len(totals) == 1 else np.concatenate(totals),
-                [
-                    (start, end, future.delivery)
-                    for future, (start, end) in zip(futures, ranges, strict=True)
-                ],
-            )
+            future = session.allreduce(array, tolerance=tolerance)
+            return Summed(future.result(), future.delivery)
 
         return add
 
@@ -265,10 +246,10 @@ class TransportWorker:
 
         def add(array: Floats) -> Summed:
             if share is None:
-                return Summed(session.allreduce(array).result(), [(0, array.size, None)])
+                return Summed(session.allreduce(array).result())
             dropped = DroppedChunks(share, len(self._plan.workers), array.size, next(numbers))
             total = session.allreduce(dropped.pack(array)).result()
-            return Summed(dropped.unpack(total), [(0, array.size, dropped.delivery)])
+            return Summed(dropped.unpack(total), dropped.delivery)
 
         return add
 
@@ -290,17 +271,15 @@ class TransportWorker:
         def add(array: Floats) -> Summed:
             out = np.empty_like(array)
             client.push_pull(_KEY, array, next(iterations), out).result()
-            return Summed(out, [(0, array.size, None)])
+            return Summed(out)
 
         return add
 
     def counts(self, contender: str) -> Counter[str]:
-        """Return the counters of packets of a contender's sessions."""
-        found: Counter[str] = Counter()
-        for job in self._plan.contenders[contender]:
-            statistics = self._sessions[job].statistics
-            found.update({name: int(statistics.get(name, 0)) for name in _COUNTS})
-        return found
+        """Return the counters of packets of a contender's session; none by TCP."""
+        job = self._plan.contenders[contender]
+        statistics = self._sessions[job].statistics if job else {}
+        return Counter({name: int(statistics.get(name, 0)) for name in _COUNTS})
 
 
 def serve(

@@ -59,6 +59,7 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "Stalled.generation": None,  # as above
     "Stalled.missing_workers": (0, 0xFFFF),
     "Stalled.silent_s": (0, 1e9),
+    "Stalled.silent_tree": (0, 0xFFFF),
     "Submitted.number": (0, _MAX_POSITION),
     "Submitted.num_elements": (0, 1 << 53),
     "AttachRowServer.server_id": (0, 31),

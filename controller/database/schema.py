@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..errors import DatabaseError
 
-SCHEMA_VERSION: Final = 7
+SCHEMA_VERSION: Final = 8
 _TABLES: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE switches (
@@ -87,9 +87,11 @@ _STEPS_UP: Final = {
     4: _ADDED_BY_5,
     5: _ADDED_BY_6,
     6: _ADDED_BY_7,
+    7: "",  # `path` of jobs may be 'transposed'
 }
 """Statements that make the next version of a version."""
 _STEPS_DOWN: Final = {
+    8: "UPDATE jobs SET path = 'switch' WHERE path = 'transposed'",
     7: "ALTER TABLE jobs DROP COLUMN max_priority",
     6: "ALTER TABLE jobs DROP COLUMN tolerated_loss; ALTER TABLE jobs DROP COLUMN worker_floor",
     5: "DELETE FROM meta WHERE key = 'term'",
@@ -97,6 +99,7 @@ _STEPS_DOWN: Final = {
     3: "DROP TABLE resume_digests",
 }
 """Statements that make the version before of a version."""
+_LIVE: Final = "SELECT name FROM jobs WHERE state != 'ended' AND "
 OLDEST_TARGET: Final = 2
 """Schema 1 belongs to another program of the switches."""
 TABLES: Final = (
@@ -133,7 +136,9 @@ def migrate(execute: Execute, version: int, target: int = SCHEMA_VERSION) -> Non
     if target < version and target < 4:
         _refuse_live_jobs(execute, target)
     if target < 6 <= version:
-        _refuse_tolerant_jobs(execute, target)
+        _refuse_live(execute, target, _LIVE + "tolerated_loss IS NOT NULL", "that tolerate loss")
+    if target < 8 <= version:
+        _refuse_live(execute, target, _LIVE + "path = 'transposed'", "that are transposed")
     for step in range(version, target):
         _run(execute, _STEPS_UP[step])
     for step in range(version, target, -1):
@@ -150,16 +155,12 @@ def _refuse_live_jobs(execute: Execute, target: int) -> None:
         )
 
 
-def _refuse_tolerant_jobs(execute: Execute, target: int) -> None:
-    """Refuse to hand jobs that tolerate loss to a release that does not know what that is."""
-    live = execute(
-        "SELECT name FROM jobs WHERE state != 'ended' AND tolerated_loss IS NOT NULL"
-        " ORDER BY job_number",
-        (),
-    )
+def _refuse_live(execute: Execute, target: int, query: str, which: str) -> None:
+    """Refuse to hand live jobs, which a query finds, to a release that does not know them."""
+    live = execute(f"{query} ORDER BY job_number", ())
     if live:
         raise DatabaseError(
-            f"schema version {target} knows no jobs that tolerate loss, and {len(live)} are live, "
+            f"schema version {target} knows no jobs {which}, and {len(live)} are live, "
             f"the first {live[0][0]!r}; wait for their end, or end them with 'switchfold job stop'"
         )
 

@@ -45,6 +45,7 @@ def load_view(text: str) -> View:
         reason=raw["reason"],
         unplaced_servers=_row_servers(raw.get("unplaced_servers", ())),
         max_priority=raw.get("max_priority", 0),
+        is_transposed=raw.get("is_transposed", False),
     )
 
 

@@ -18,6 +18,7 @@ from .fabric_state import FabricState
 from .link_meter import CounterSample, LinkMeter
 from .trees.frame_cost import Traffic
 from .trees.planner import plan_trees
+from .trees.transposed import plan_transposed
 from .trees.tree_plan import PredictedCost, TreePlan, predict, tree_directions
 
 _LOGGER = logging.getLogger(__name__)
@@ -104,6 +105,8 @@ class Replanner:
     def plan(self, view: View, traffic: Traffic) -> TreePlan:
         """Return the best trees for a view's members now; NoTreeError."""
         fabric = self._state.fabric_for(view.job_number).without(switches=self._away())
+        if view.is_transposed:
+            return plan_transposed(fabric, view.members, traffic)
         roots = wanted_roots(view.row_servers)
         return plan_trees(fabric, view.members, traffic, tie_break=view.job_number, roots=roots)
 

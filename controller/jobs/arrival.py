@@ -14,7 +14,12 @@ from .job import Job, PathChoice
 from .job_request import JobRequest
 from .live_job import LiveJob
 
-_PATHS = {pb.AUTO: PathChoice.AUTO, pb.SWITCH: PathChoice.SWITCH, pb.HOST: PathChoice.HOST}
+_PATHS = {
+    pb.AUTO: PathChoice.AUTO,
+    pb.SWITCH: PathChoice.SWITCH,
+    pb.HOST: PathChoice.HOST,
+    pb.TRANSPOSED: PathChoice.TRANSPOSED,
+}
 
 
 def requested_job(join_request: pb.JoinRequest) -> JobRequest:

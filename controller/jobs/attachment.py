@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ...hostlib.control.session_api import session_pb2 as pb
 from ..config import (
@@ -29,6 +29,19 @@ def applicant_name(request: Applicant) -> str:
     if isinstance(request, pb.JoinRequest):
         return f"worker {request.worker_id}"
     return f"row server {request.server_id}"
+
+
+def candidate_switches(
+    join_request: pb.JoinRequest, switches: Sequence[SwitchConfig], is_ready: Callable[[str], bool]
+) -> Sequence[SwitchConfig]:
+    """Return the switches that a worker may be at.
+
+    A worker of a transposed job is at all that list it, and needs one of them; so it joins by one
+    that is there.
+    """
+    if join_request.path != pb.TRANSPOSED:
+        return switches
+    return [switch for switch in switches if is_ready(switch.name)] or switches
 
 
 def attached_switch(request: Applicant, switches: Sequence[SwitchConfig]) -> SwitchConfig:

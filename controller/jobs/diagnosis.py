@@ -77,6 +77,7 @@ class Diagnosis:
             now_s,
             missing,
             stalled.silent_s,
+            silent_tree=stalled.silent_tree,
             submitted=stalled.submitted,
         )
         if different := live.stalls.mismatch(live.welcomed, generation, now_s):
@@ -84,8 +85,8 @@ class Diagnosis:
             return
         live.tell_missing(generation, now_s)
         if view.is_on_switch:
-            if stalled.silent_s:
-                self._check_tables(lease.worker.switch, now_s)
+            if stalled.silent_s and (switch := _asked_switch(live, view, lease.worker_id)):
+                self._check_tables(switch, now_s)
             self._judge_switches(live, view, generation, now_s)
         else:
             self._judge_hosts(live, generation, now_s)
@@ -100,18 +101,18 @@ class Diagnosis:
         if has_links:
             self._look_at_links()
         cut, heard, unknown = live.stalls.cut_off(live.welcomed, generation, now_s)
+        asked = _asked_switches(live, view, cut)
         dead: set[str] = set()
-        for switch in sorted({live.switch_of(worker_id) for worker_id in cut}):
-            here = live.welcomed_at(switch)
+        for switch in sorted(asked):
+            here = live.welcomed if view.is_transposed else live.welcomed_at(switch)
             if here & heard:
-                if self._is_last_hope(live, cut & here):
-                    return
-                for worker_id in sorted(cut & here):
-                    self._evict_cut_off(live, worker_id)
-                live.stalls.calm()
+                self._evict_cut_off(live, asked[switch], switch)
                 return
-            if here <= cut:
+            if here <= asked[switch]:
                 dead.add(switch)
+        if view.is_transposed and asked and not dead and cut == live.welcomed:
+            # A host that is cut off reaches the switch on it, and no other; the others miss that.
+            dead.add(max(sorted(asked), key=lambda switch: len(asked[switch])))
         if dead and has_links and live.stalls.lasting_s(now_s) < LINKS_S:
             return  # the trees get around a link that is found dead
         if dead:
@@ -238,13 +239,19 @@ class Diagnosis:
             return False
         return live.stalls.silent_s(cut) < self._config.no_route_s - SLACK_S
 
-    def _evict_cut_off(self, live: LiveJob, worker_id: WorkerId) -> None:
-        worker = live.leases[worker_id].worker
-        why = (
-            f"cut off: switch {worker.switch} answers other workers, but nothing comes through its"
-            f" port {worker.port} from or to host {self._host(live, worker_id)}; check that link"
-        )
-        self._manager.lose(live, live.leases[worker_id], why)
+    def _evict_cut_off(self, live: LiveJob, workers: set[WorkerId], switch: str) -> None:
+        """Evict workers that a switch does not answer, unless the job waits for their return."""
+        if self._is_last_hope(live, workers):
+            return
+        for worker_id in sorted(workers):
+            worker = live.leases[worker_id].worker
+            place = self._links[switch].config.host_at(worker.address) or worker
+            why = (
+                f"cut off: switch {switch} answers other workers, but nothing comes through its"
+                f" port {place.port} from or to host {self._host(live, worker_id)}; check that link"
+            )
+            self._manager.lose(live, live.leases[worker_id], why)
+        live.stalls.calm()
 
     def _host(self, live: LiveJob, worker_id: WorkerId) -> str:
         worker = live.leases[worker_id].worker
@@ -269,6 +276,25 @@ class Diagnosis:
             self._unanswered_s.pop(name, None)
         else:
             _LOGGER.warning("switch %s: its tables could not be compared: %r", name, problem)
+
+
+def _asked_switch(live: LiveJob, view: View, worker_id: WorkerId) -> str:
+    """Return the switch that a worker asks in vain; "": one of another view."""
+    if not view.is_transposed:
+        return live.switch_of(worker_id)
+    tree_id = live.stalls.silent_tree(worker_id)
+    return next((tree.root.switch for tree in view.trees if tree.tree_id == tree_id), "")
+
+
+def _asked_switches(
+    live: LiveJob, view: View, cut: Collection[WorkerId]
+) -> dict[str, set[WorkerId]]:
+    """Return by switch the workers that ask it in vain."""
+    asked: dict[str, set[WorkerId]] = {}
+    for worker_id in cut:
+        if switch := _asked_switch(live, view, worker_id):
+            asked.setdefault(switch, set()).add(worker_id)
+    return asked
 
 
 async def _answers(link: SwitchSession, limit_s: float) -> bool:

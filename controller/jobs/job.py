@@ -52,6 +52,8 @@ class PathChoice(enum.StrEnum):
     SWITCH = "switch"
     """Refused rather than run between the hosts."""
     HOST = "host"
+    TRANSPOSED = "transposed"
+    """On every switch that runs on a worker's host, with a tree each; refused without one."""
 
 
 class WorkerState(enum.StrEnum):
@@ -266,6 +268,8 @@ class View:
     """Row servers that have no rows in this view, each with the reason."""
     max_priority: int = 0
     """Highest priority of its packets: the most that all switches of its trees let through."""
+    is_transposed: bool = False
+    """Each tree is one switch, and all members are its children."""
 
     @property
     def row_servers(self) -> tuple[RowServer, ...]:

@@ -241,7 +241,7 @@ class JobManager:
             commit(
                 change.view,
                 lease.worker,
-                self._links[lease.worker.switch],
+                self._links,
                 boundary=change.boundary,
                 source_worker=change.source_worker,
             )
@@ -256,11 +256,10 @@ class JobManager:
     def send_join_reply(self, live: LiveJob, lease: WorkerLease, boundary: int) -> None:
         """Tell a worker of the view in use, and of the first tensor that it takes part in."""
         assert live.view is not None, "a job that runs has a view"
-        link = self._links[lease.worker.switch]
         message = join_reply(
             live.view,
             lease.worker,
-            link,
+            self._links,
             boundary=boundary,
             lease_s=lease.lease_s,
             secret=lease.secret,

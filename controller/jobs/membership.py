@@ -38,7 +38,7 @@ from .arrival import (
     requested_job,
     running_refusal,
 )
-from .attachment import attached_switch, attached_worker
+from .attachment import attached_switch, attached_worker, candidate_switches
 from .diagnosis import Diagnosis
 from .job import Job, JobNumber, View, ViewState, Worker
 from .job_manager import JobManager
@@ -141,7 +141,10 @@ class Membership:
             return self._resume(live, join_request, who)
         # Before all else: a stranger learns nothing of the job, and ends none that is deserted.
         self._proved(join_request, live, who)
-        switch = attached_switch(join_request, self._config.switches)
+        switches = candidate_switches(
+            join_request, self._config.switches, lambda name: self._links[name].is_ready
+        )
+        switch = attached_switch(join_request, switches)
         worker = attached_worker(join_request, switch)
         check_place(worker, self._config)
         check_compatible(join_request, self._links[switch.name])

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...hostlib.control.session_api import session_pb2 as pb
-from .job import Generation, WorkerId
+from .job import Generation, TreeId, WorkerId
 
 WINDOW_S: Final = 5.0
 """Reports that are older do not count."""
@@ -39,6 +39,7 @@ class _Report:
     at_s: float
     missing: frozenset[WorkerId]
     silent_s: float
+    silent_tree: TreeId
     submitted: Sequence[pb.Submitted]
     submitted_bytes: bytes
 
@@ -55,7 +56,7 @@ class Stalls:
         self._since_s = float("-inf")
         self._heard_s = float("-inf")
 
-    def report(
+    def report(  # noqa: PLR0913 - a report's fields
         self,
         worker_id: WorkerId,
         generation: Generation,
@@ -63,11 +64,13 @@ class Stalls:
         missing: Collection[WorkerId] = (),
         silent_s: float = 0.0,
         *,
+        silent_tree: TreeId = 0,
         submitted: Sequence[pb.Submitted] = (),
     ) -> None:
         """Note a worker's report.
 
-        It says who may be missing, how long its switch has been silent, and its last tensors.
+        It says who may be missing, how long the switch has been silent that it asks about a tree,
+        and its last tensors.
         """
         before = self._reports.get(worker_id)
         is_more = before is not None and before.is_of(generation, now_s)
@@ -78,6 +81,7 @@ class Stalls:
             now_s,
             frozenset(missing),
             silent_s,
+            silent_tree,
             tuple(submitted),
             b"".join(each.SerializeToString(deterministic=True) for each in submitted),
         )
@@ -143,6 +147,11 @@ class Stalls:
         """Return for how long, by their last reports, the switch has answered none of these."""
         reports = [self._reports[worker] for worker in workers if worker in self._reports]
         return min((report.silent_s for report in reports), default=0.0)
+
+    def silent_tree(self, worker_id: WorkerId) -> TreeId:
+        """Return the tree that a worker has asked about in vain, by its last report; 0: none."""
+        report = self._reports.get(worker_id)
+        return report.silent_tree if report is not None else 0
 
     def unreached(
         self, workers: set[WorkerId], generation: Generation, now_s: float

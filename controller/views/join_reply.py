@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from ...hostlib.control.session_api import session_pb2 as pb
 from ...hostlib.slots import wire
 from ..errors import NoSwitchError, VersionMismatchError
 from ..jobs.attachment import Applicant, applicant_name
-from ..jobs.job import Tree, View, Worker, WorkerId
+from ..jobs.job import Tree, TreeNode, View, Worker, WorkerId
 from ..switches.switch_session import SwitchSession
 
 QUORUM_DEADLINE_S: Final = 1.0
@@ -45,8 +46,10 @@ def check_wire(request: Applicant, link: SwitchSession) -> None:
         )
 
 
-def encode_view(view: View, worker: Worker, link: SwitchSession) -> pb.View:
-    """Return a view as one of its members sees it; `link`: the member's switch."""
+def encode_view(view: View, worker: Worker, links: Mapping[str, SwitchSession]) -> pb.View:
+    """Return a view as one of its members sees it; `links`: to all switches."""
+    roots = {tree.root.switch: links[tree.root.switch] for tree in view.trees}
+    link = next(iter(roots.values())) if view.is_transposed else links[worker.switch]
     message = pb.View(
         generation=view.generation,
         num_workers=view.num_workers,
@@ -59,7 +62,12 @@ def encode_view(view: View, worker: Worker, link: SwitchSession) -> pb.View:
             )
             for member in view.members
         ],
-        trees=[_tree(tree, worker) for tree in view.trees],
+        trees=[
+            _own_tree(tree, roots[tree.root.switch])
+            if view.is_transposed
+            else _tree(tree, tree.node(worker.switch))
+            for tree in view.trees
+        ],
         switch_address=link.config.service_address,
         switch_mac=link.config.service_mac,
         switch_udp_port=wire.UDP_PORT,
@@ -75,16 +83,25 @@ def encode_view(view: View, worker: Worker, link: SwitchSession) -> pb.View:
         attachment = view.attachment(worker.worker_id)
         message.child_id = attachment.child_id
         message.neighbours.extend(
-            member.worker_id for member in view.members if member.switch == worker.switch
+            member.worker_id
+            for member in view.members
+            if view.is_transposed or member.switch == worker.switch
         )
         message.worker_bitmap = attachment.worker_bitmap
     return message
 
 
-def _tree(tree: Tree, worker: Worker) -> pb.Tree:
-    """Return a tree as a worker sees it."""
+def _own_tree(tree: Tree, root: SwitchSession) -> pb.Tree:
+    """Return a tree whose only switch workers send to."""
+    message = _tree(tree, tree.root)
+    message.switch_address = root.config.service_address
+    message.switch_udp_port = wire.UDP_PORT
+    return message
+
+
+def _tree(tree: Tree, node: TreeNode | None) -> pb.Tree:
+    """Return a tree as a worker sees it whose switch is a node of it."""
     message = pb.Tree(tree_id=tree.tree_id, slot_count=tree.slot_count)
-    node = tree.node(worker.switch)
     if node is not None and all(child.contributor_mask for child in node.children):
         message.level = tree.level(node)
         masks = [child.contributor_mask for child in node.children]
@@ -105,20 +122,21 @@ def _deadline_s(view: View) -> float:
 def join_reply(
     view: View,
     worker: Worker,
-    link: SwitchSession,
+    links: Mapping[str, SwitchSession],
     *,
     boundary: int,
     lease_s: float,
     secret: bytes,
 ) -> pb.ControllerMessage:
     """Return the message that lets a worker send; `secret`: for coming back, the worker's own."""
+    program = links[worker.switch].program
     return pb.ControllerMessage(
         join_reply=pb.JoinReply(
             job_number=view.job_number,
-            view=encode_view(view, worker, link),
+            view=encode_view(view, worker, links),
             boundary=boundary,
-            values_per_packet=link.program.values_per_packet,
-            wire_version=link.program.wire_version,
+            values_per_packet=program.values_per_packet,
+            wire_version=program.wire_version,
             lease_s=lease_s,
             resume_secret=secret,
         )
@@ -126,12 +144,17 @@ def join_reply(
 
 
 def commit(
-    view: View, worker: Worker, link: SwitchSession, *, boundary: int, source_worker: WorkerId
+    view: View,
+    worker: Worker,
+    links: Mapping[str, SwitchSession],
+    *,
+    boundary: int,
+    source_worker: WorkerId,
 ) -> pb.ControllerMessage:
     """Return the message that sends a worker over to another view."""
     return pb.ControllerMessage(
         view_commit=pb.ViewCommit(
-            view=encode_view(view, worker, link),
+            view=encode_view(view, worker, links),
             boundary=boundary,
             source_worker=source_worker,
         )

@@ -13,8 +13,9 @@ from ..fabric.fabric import Fabric
 from ..fabric.reachability import SlotDemand
 from ..fabric.trees.frame_cost import PLANNED_BYTES, VALUES_PER_PACKET, Traffic
 from ..fabric.trees.planner import plan_trees
+from ..fabric.trees.transposed import plan_transposed
 from ..fabric.trees.tree_plan import TreePlan, predict
-from ..jobs.job import Generation, Job, JobNumber, Tree, View, Worker, wanted_roots
+from ..jobs.job import Generation, Job, JobNumber, PathChoice, Tree, View, Worker, wanted_roots
 from ..slots.slot_allocator import SlotAllocator
 from ..switches.switch_session import SwitchSession
 from .tree_shape import planned_tree, tree_shape
@@ -110,6 +111,8 @@ class TreeChoice:
             links={fabric.find_link(name).key for name in set(avoid) - names},
         )
         slots = SlotDemand(wanted=job.slots_wanted or self._default_slots, free=free)
+        if job.path is PathChoice.TRANSPOSED:
+            return plan_transposed(usable, workers, self._traffic, slots)
         return plan_trees(
             usable, workers, self._traffic, slots=slots, tie_break=job.job_number, roots=roots
         )

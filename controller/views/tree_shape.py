@@ -99,7 +99,9 @@ class _Shaping:
         children: list[Child] = []
         for child, child_id in zip(planned.children, self._ids[planned.switch], strict=True):
             if child.worker_id is not None:
-                children.append(self._worker(self._workers[child.worker_id], child_id))
+                worker = self._workers[child.worker_id]
+                mac = self._mac_at(planned.switch, worker)
+                children.append(self._worker(worker, child.port, mac, child_id))
             elif child.switch is not None:
                 children.append(self._switch(below[child.switch], child.port, child_id))
         return TreeNode(
@@ -108,12 +110,20 @@ class _Shaping:
             parent=self._parent(planned),
         )
 
-    def _worker(self, worker: Worker, child_id: ChildId) -> Child:
+    def _mac_at(self, switch: str, worker: Worker) -> str:
+        """Return a worker's MAC address at a switch: its own, or that of a router towards it."""
+        if switch == worker.switch:
+            return worker.mac
+        host = self._switches[switch].host_at(worker.address)
+        assert host is not None, "other switches than a worker's own are planned if they list it"
+        return host.mac
+
+    def _worker(self, worker: Worker, port: int, mac: str, child_id: ChildId) -> Child:
         return Child(
             child_id=child_id,
-            port=worker.port,
+            port=port,
             address=worker.address,
-            mac=worker.mac,
+            mac=mac,
             udp_port=worker.udp_port,
             num_workers=1,
             contributor_mask=1 << child_id,

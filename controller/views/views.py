@@ -8,6 +8,7 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final
 
 from ...hostlib.slots import wire
 from ..config import ControllerConfig
@@ -35,6 +36,7 @@ from .row_places import can_have_rows, placed_servers, with_row_servers
 from .tree_choice import TreeChoice
 
 _LOGGER = logging.getLogger(__name__)
+_NEVER_BETWEEN_HOSTS: Final = (PathChoice.SWITCH, PathChoice.TRANSPOSED)
 ViewsCallback = Callable[[str, list[View]], None]
 """Called with a switch and the installed views that it concerns."""
 
@@ -105,6 +107,7 @@ class Views:
             reason=reason,
             unplaced_servers=unplaced,
             max_priority=self._granted_priority(job, trees),
+            is_transposed=bool(trees) and job.path is PathChoice.TRANSPOSED,
         )
         self._database.store_view(view)
         self._choice.note(view)
@@ -135,7 +138,7 @@ class Views:
             try:
                 trees, reason = self._trees(job, workers, avoid, replacing, servers)
             except (NoRoomError, NoTreeError) as exc:
-                if job.path is PathChoice.SWITCH or not _have_peers(workers):
+                if job.path in _NEVER_BETWEEN_HOSTS or not _have_peers(workers):
                     raise
                 reason = str(exc)
         elif not _have_peers(workers):

@@ -160,12 +160,14 @@ class GrpcControllerLink:
         missing_workers: Sequence[int],
         submitted: SubmittedTensors,
         silent_s: float = 0.0,
+        silent_tree: int = 0,
     ) -> None:
         """Report that nothing comes back in a view though this worker sends."""
         stalled = api.Stalled(
             generation=generation,
             missing_workers=missing_workers,
             silent_s=silent_s,
+            silent_tree=silent_tree,
             submitted=encode_submitted(submitted),
         )
         self._send(api.WorkerMessage(stalled=stalled))

@@ -83,11 +83,12 @@ class ControllerLink(Protocol):
         missing_workers: Sequence[int],
         submitted: SubmittedTensors,
         silent_s: float = 0.0,
+        silent_tree: int = 0,
     ) -> None:
         """Report that nothing comes back in a view though this worker sends.
 
         `submitted`: the tensors that it waits for. `silent_s`: how long its switch has answered not
-        even probes.
+        even probes. `silent_tree`: the tree that they asked about.
         """
         ...
 

@@ -48,6 +48,9 @@ class TreeView:
     """Bitmap of the workers at and below this worker's switch; 0: it is not known."""
     level: int = 0
     """Longest path from this worker's switch down to a switch without others below."""
+    root: Endpoint | None = None
+    """The tree's only switch, where it has one of its own; None: the tree is sent to by the view's
+    `switch`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +87,7 @@ class JobView:
     """This worker as a contributor, in headers."""
     values_per_packet: int
     switch: Endpoint
-    """Where contributions go and results come from."""
+    """Where contributions go and results come from, unless the trees have roots of their own."""
     straggler: StragglerPolicy = WAIT_FOR_ALL
     neighbours: tuple[int, ...] | None = None
     """Members at this worker's switch; None: all."""
@@ -109,6 +112,11 @@ class JobView:
         if len(set(tree_ids)) != len(tree_ids) or any(not 0 <= i <= 0xFFFF for i in tree_ids):
             raise ConfigurationError(
                 f"job {self.job}: tree ids {tree_ids}; they must differ and fit in 16 bits"
+            )
+        if self.is_transposed and any(tree.root is None for tree in self.trees):
+            raise ConfigurationError(
+                f"job {self.job}: some of its trees have a root of their own and some have none;"
+                " the controller and this library are of different releases"
             )
         is_short = any(tree.slot_count < 1 for tree in self.trees)
         if self.trees and (is_short or self.slot_count < MIN_SLOTS):
@@ -178,6 +186,16 @@ class JobView:
     def slot_count(self) -> int:
         """Slots of all trees together."""
         return sum(tree.slot_count for tree in self.trees)
+
+    @property
+    def is_transposed(self) -> bool:
+        """Whether each tree has a switch of its own, which all members send to."""
+        return any(tree.root is not None for tree in self.trees)
+
+    def switch_of(self, tree_id: int) -> Endpoint:
+        """Return where this worker sends a tree's contributions to."""
+        roots = (tree.root for tree in self.trees if tree.tree_id == tree_id)
+        return next(roots, None) or self.switch
 
     @property
     def is_on_switch(self) -> bool:

@@ -37,6 +37,7 @@ def decode_view(view: api.View, *, job: int, worker_id: int, values_per_packet: 
                 slot_count=tree.slot_count,
                 members=tree.members,
                 level=tree.level,
+                root=_root(tree),
             )
             for tree in view.trees
         ),
@@ -56,3 +57,9 @@ def decode_view(view: api.View, *, job: int, worker_id: int, values_per_packet: 
         neighbours=tuple(view.neighbours) or None,
         max_priority=view.max_priority,
     )
+
+
+def _root(tree: api.Tree) -> Endpoint | None:
+    if not tree.switch_address:
+        return None
+    return Endpoint(address=tree.switch_address, udp_port=tree.switch_udp_port)

@@ -165,7 +165,11 @@ class Deadlines:
         self._reported_s = now_s
         submitted = SubmittedTensors.of(self._complete, (task.submitted for task in tasks))
         self._link.stalled(
-            reducer.view.generation, reducer.missing, submitted, reducer.silent_s(now_s)
+            reducer.view.generation,
+            reducer.missing,
+            submitted,
+            reducer.silent_s(now_s),
+            reducer.silent_tree,
         )
 
 

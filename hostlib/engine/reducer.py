@@ -120,6 +120,11 @@ class Reducer(Protocol):
         """Return how long the switch has answered no question; 0: it has, or none was asked."""
         ...
 
+    @property
+    def silent_tree(self) -> int:
+        """The tree that was asked about in that time; 0: none was."""
+        ...
+
     def note_missing(self, workers: Sequence[int]) -> None:
         """Learn from the controller which of the workers that `missing` names are missing."""
         ...

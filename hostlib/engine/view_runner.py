@@ -25,7 +25,7 @@ from ..peers import PeerServer
 from ..slots.slot_probe import PROBES_SENT
 from ..slots.switch_reducer import SwitchReducer
 from ..slots.wire import datagram_bytes
-from ..transports.base import Transport
+from ..transports.base import Transport, trees_transport
 from .allreduce_task import AllreduceTask
 from .array_pool import ArrayPool
 from .deadlines import Deadlines
@@ -158,9 +158,8 @@ class ViewRunner:
             )
         self.stop()
         view = commit.view
-        if view.is_on_switch and view.switch != self._remote:
-            self._transport.open(view.switch, datagram_bytes(view.values_per_packet))
-            self._remote = view.switch
+        if view.is_on_switch:
+            self._connect(view)
         self.view = view
         self._source_worker = commit.source_worker
         # Until a tensor of this view completes, other workers may still be in the view before, and
@@ -168,6 +167,17 @@ class ViewRunner:
         self._is_retention_due = True
         self._reducer = self._open_reducer(commit.boundary)
         self._deadlines.begin_view(time.monotonic())
+
+    def _connect(self, view: JobView) -> None:
+        """Have the transport reach the view's switch, or the root of each of its trees."""
+        size = datagram_bytes(view.values_per_packet)
+        roots = {tree.tree_id: tree.root for tree in view.trees if tree.root is not None}
+        if roots:
+            trees_transport(self._transport).open_trees(roots, size)
+            self._remote = None
+        elif view.switch != self._remote:
+            self._transport.open(view.switch, size)
+            self._remote = view.switch
 
     def _open_reducer(self, first_tensor: int) -> Reducer:
         if self.view.is_on_switch:

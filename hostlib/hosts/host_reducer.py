@@ -204,6 +204,11 @@ class HostReducer:
         """0: no switch is probed."""
         return 0.0
 
+    @property
+    def silent_tree(self) -> int:
+        """0: there is none."""
+        return 0
+
     def note_missing(self, workers: Sequence[int]) -> None:
         """Do nothing: the host allreduce itself names dead members."""
 

@@ -34,6 +34,8 @@ BATCH: Final = 256
 """Most datagrams sent or taken in one call."""
 MAX_MEMBERS: Final = 32
 """Most members of a view with allgathers, and bits of a bitmap; as in allgather.h, tolerance.h."""
+MAX_SOCKETS: Final = 32
+"""Most switches that a UDP transport reaches; as in socket_transport.h."""
 LAYERS_BYTES: Final = 42
 """Of Ethernet, IPv4 and UDP, in front of a datagram in a frame; as in frames.h."""
 
@@ -364,6 +366,15 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     ),
     "socket_transport_new": (c_void_p, c_int, c_int),
     "socket_transport_free": (None, c_void_p),
+    "socket_transport_route": (
+        c_bool,
+        c_void_p,
+        POINTER(c_int),
+        c_uint32,
+        POINTER(c_uint16),
+        POINTER(c_uint8),
+        c_uint32,
+    ),
     "socket_transport_open": (None, c_void_p, c_uint32, POINTER(FramesStruct)),
     "socket_transport_open_packets": (
         None,

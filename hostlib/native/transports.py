@@ -11,6 +11,7 @@ import socket
 import threading
 import weakref
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Protocol, final, runtime_checkable
 
 import numpy as np
@@ -67,8 +68,30 @@ class SocketTransport:
         self.handle: int = library.socket_transport_base(self._state)
         self._totals = library.socket_transport_counters(self._state).contents
         self._row_bytes = 0
+        self._more: tuple[socket.socket, ...] = ()
         self._counted: Counter[str] = Counter()
         self._is_closed = False
+
+    def route(self, more: Sequence[socket.socket], places: Mapping[int, int]) -> None:
+        """Have the trees of `places` lead to other switches; to be called before `open`.
+
+        By tree id: 0 for the transport's own socket, 1 for the first of `more`, and so on. These
+        have the same local port, and are closed with the transport unless another call replaces
+        them before, which closes them.
+        """
+        fds = (ctypes.c_int * (1 + len(more)))(self.socket.fileno(), *(s.fileno() for s in more))
+        trees = (ctypes.c_uint16 * len(places))(*places)
+        sockets = (ctypes.c_uint8 * len(places))(*places.values())
+        with self._lock:  # another thread may close the transport
+            if self._is_closed:
+                unused = more
+            else:
+                library.socket_transport_route(
+                    self._state, fds, len(fds), trees, sockets, len(places)
+                )
+                unused, self._more = self._more, tuple(more)
+        for sock in unused:
+            sock.close()
 
     def open(self, datagram_bytes: int, frames: FramesStruct | None = None) -> None:
         """Carry datagrams of this size over UDP from now on, inside frames if there are any."""
@@ -131,9 +154,11 @@ class SocketTransport:
         if self._is_closed:
             return
         self._counted = self.counters
-        self._is_closed = True
-        library.socket_transport_close(self._state)
-        self.socket.close()
+        with self._lock:
+            self._is_closed = True
+            library.socket_transport_close(self._state)
+        for sock in (self.socket, *self._more):
+            sock.close()
         # The number may be that of another file the moment after.
         with self._lock:
             os.close(self._wake)

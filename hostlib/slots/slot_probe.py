@@ -19,6 +19,7 @@ from .wire import Operation
 
 _OPERATION_BYTE = 1
 _FLAGS_BYTES = slice(2, 4)
+_TREE_BYTES = slice(4, 6)
 _PRIORITY_BYTE = 7
 INTERVAL_S = 0.05
 FORGETFULNESS = 5
@@ -48,6 +49,7 @@ class SlotProbe:
         self._forget()
 
         self._silent_since_s = math.inf
+        self._tree_id = 0  # of the slot that was asked about last
 
     def _forget(self) -> None:
         self._unanswered = 0
@@ -68,6 +70,7 @@ class SlotProbe:
             datagram[_OPERATION_BYTE] = Operation.PROBE
             datagram[_FLAGS_BYTES] = 0
             datagram[_PRIORITY_BYTE] = self._view.control_priority
+            self._tree_id = int.from_bytes(datagram[_TREE_BYTES].tobytes(), "big")
             if self._unanswered == FORGETFULNESS:
                 self._forget()  # the switch was reachable, and is not any more
             self._unanswered += 1
@@ -99,6 +102,11 @@ class SlotProbe:
     def silent_s(self, now_s: float) -> float:
         """Return how long no probe has been answered, 0 if none was sent."""
         return max(0.0, now_s - self._silent_since_s)
+
+    @property
+    def silent_tree(self) -> int:
+        """The tree that was probed last if no probe has been answered since then, else 0."""
+        return self._tree_id if math.isfinite(self._silent_since_s) else 0
 
     @property
     def missing(self) -> list[int]:
@@ -135,9 +143,10 @@ class SlotProbe:
         """Return the error that says why a task has no result; `progress`: how far it is."""
         what = f"tensor {task.tensor_id}: no result after {task.timeout_s} s{progress}"
         view = self._view
+        switch = view.switch_of(self._tree_id)
         if not self._has_answer:
             return SwitchUnreachableError(
-                f"{what}; the switch at {view.switch.address}:{view.switch.udp_port} answers"
+                f"{what}; the switch at {switch.address}:{switch.udp_port} answers"
                 f" neither contributions nor probes, the last {self._unanswered} of them: check"
                 " the link, the address, that the switch"
                 f" runs and that job {view.job} generation {view.generation} is installed on it"
@@ -150,7 +159,7 @@ class SlotProbe:
                 " or the network loses many packets"
             )
         return self._standing(what) or AllreduceTimeoutError(
-            f"{what}; the switch at {view.switch.address} answers, but the tensor did not get"
+            f"{what}; the switch at {switch.address} answers, but the tensor did not get"
             " through in time: likely the network loses most packets, or the timeout is too short"
         )
 

@@ -243,6 +243,11 @@ class SwitchReducer:
         """Return how long the switch has answered no probe."""
         return self.probe.silent_s(now_s)
 
+    @property
+    def silent_tree(self) -> int:
+        """The tree whose switch answers no probe, 0 if none was sent or one was answered."""
+        return self.probe.silent_tree
+
     def note_missing(self, workers: Sequence[int]) -> None:
         """Learn from the controller which of the workers that `missing` names are missing."""
         self.probe.note_missing(workers)

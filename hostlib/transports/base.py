@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..control.view import Endpoint
+from ..errors import ConfigurationError
 
 Datagrams = NDArray[np.uint8]
 """UDP payloads, one per row, shape (count, datagram_bytes), rows contiguous."""
@@ -87,3 +89,26 @@ class Transport(Protocol):
     def close(self) -> None:
         """Release the transport; closing twice is fine."""
         ...
+
+
+@runtime_checkable
+class TreesTransport(Transport, Protocol):
+    """A transport that reaches the roots of several trees, each at an address of its own."""
+
+    def open_trees(self, roots: Mapping[int, Endpoint], datagram_bytes: int) -> None:
+        """Prepare for datagrams of one size to and from the switches of trees, by tree id.
+
+        Each datagram goes to the switch of the tree that its header names, and what names a tree is
+        taken from its switch alone. Raises a TransportError when one cannot be reached from here.
+        """
+        ...
+
+
+def trees_transport(transport: Transport) -> TreesTransport:
+    """Return the transport of a transposed job; ConfigurationError if it is for one switch."""
+    if isinstance(transport, TreesTransport):
+        return transport
+    raise ConfigurationError(
+        f"{type(transport).__name__} sends to one switch, and a transposed job has one on each of"
+        " several hosts; use the transport udp, or another path"
+    )

@@ -9,6 +9,7 @@ import socket
 import struct
 
 SO_ATTACH_FILTER = 26
+SO_DETACH_FILTER = 27
 ETH_P_IP = 0x0800
 
 Instruction = tuple[int, int, int, int]
@@ -43,3 +44,8 @@ def attach_filter(sock: socket.socket, program: list[Instruction]) -> None:
     buffer = ctypes.create_string_buffer(code)
     fprog = struct.pack("HL", len(program), ctypes.addressof(buffer))
     sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, fprog)
+
+
+def detach_filter(sock: socket.socket) -> None:
+    """Let a socket take everything again."""
+    sock.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)

@@ -27,14 +27,19 @@ def open_udp(address: str, udp_port: int) -> socket.socket:
     """
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
     try:
-        sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
-        sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ECN_CAPABLE)
-        enlarge_buffers(sock)
+        set_datagram_options(sock)
         sock.bind((address, udp_port))
     except OSError as error:
         sock.close()
         raise _bind_error(error, address, udp_port) from error
     return sock
+
+
+def set_datagram_options(sock: socket.socket) -> None:
+    """Have datagrams never fragmented and able to be marked, and buffers large."""
+    sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
+    sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ECN_CAPABLE)
+    enlarge_buffers(sock)
 
 
 def enlarge_buffers(sock: socket.socket) -> None:

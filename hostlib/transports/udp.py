@@ -5,9 +5,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import final
 
 from ..control.view import Endpoint
+from ..errors import TransportError
+from ..native.library import MAX_SOCKETS
 from .interface_mtu import check_mtu
 from .kernel import KernelTransport
 from .sockets import connect_udp, open_udp
@@ -16,7 +19,7 @@ from .strangers import PortCounts
 
 @final
 class UdpTransport(KernelTransport):
-    """Transport over a UDP socket that is connected to the switch's address.
+    """Transport over a UDP socket that is connected to the switch's address, or over one for each.
 
     The kernel builds the frames and checks the checksums. `address` is this host's on the link to
     the switch; port 0 takes any free port. The MAC address of `local` is the kernel's business.
@@ -34,11 +37,29 @@ class UdpTransport(KernelTransport):
 
         Raises MtuTooSmallError where the interface does not carry the datagrams.
         """
+        self._open([remote], {}, datagram_bytes)
+
+    def open_trees(self, roots: Mapping[int, Endpoint], datagram_bytes: int) -> None:
+        """Connect to the switches of trees; see `TreesTransport`."""
+        remotes = list(dict.fromkeys(roots.values()))
+        if len(remotes) > MAX_SOCKETS:
+            raise TransportError(
+                f"the job's trees have {len(remotes)} roots; a UDP transport reaches at most"
+                f" {MAX_SOCKETS}"
+            )
+        places = {tree_id: remotes.index(root) for tree_id, root in roots.items()}
+        self._open(remotes, places, datagram_bytes)
+
+    def _open(
+        self, remotes: Sequence[Endpoint], places: Mapping[int, int], datagram_bytes: int
+    ) -> None:
+        first, *others = remotes
         sock = self._socket.socket
         check_mtu(sock, datagram_bytes)
-        connect_udp(sock, remote.address, remote.udp_port)
+        connect_udp(sock, first.address, first.udp_port)
         if self._port_counts is None:
             self._port_counts = PortCounts(sock)
+        self._socket.route(self._port_counts.open_more(others), places)
         self._datagram_bytes = datagram_bytes
         self._socket.open(datagram_bytes)
 

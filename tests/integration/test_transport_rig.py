@@ -5,20 +5,22 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.transport.conditions import parse_condition
 from benchmarks.transport.congestion import default_control
 from benchmarks.transport.contenders import contenders
-from benchmarks.transport.fabrics import PlainFabric, fabric, host_named
+from benchmarks.transport.fabrics import WORKERS, PlainFabric, fabric, host_named
 from benchmarks.transport.rig import Round, Size, TransportRig
 from switchfold.bmv2_topos import state
-from switchfold.bmv2_topos.network.namespaces import call_in_namespace
+from switchfold.bmv2_topos.network.namespaces import call_in_namespace, call_with_route
 
 pytestmark = [
     pytest.mark.root,
@@ -101,3 +103,50 @@ def test_connections_use_the_congestion_control_of_the_contender(
 def control_of(connection: socket.socket) -> str:
     said = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
     return said.rstrip(b"\0").decode()
+
+
+def test_transposed_job_adds_on_each_host_and_goes_on_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "records_directory", lambda: tmp_path)
+    known = contenders(TOLERANCE, SIZE.elements)
+    with TransportRig([known["shards"], known["shards-tolerant"]], SIZE) as rig:
+        plain = rig._plain  # pyright: ignore[reportPrivateUsage]
+        assert plain is not None
+
+        def summed(name: str, number: int) -> tuple[Round, list[int]]:
+            """Sum once; return the round, and the bytes that each adder got meanwhile."""
+            before = given_to_adders(plain)
+            outcome = rig.run(name, number)
+            assert isinstance(outcome, Round), outcome
+            return outcome, [n - m for n, m in zip(given_to_adders(plain), before, strict=True)]
+
+        rig.set_condition(parse_condition("0"), seed=1)
+        calm, given = summed("shards", 0)
+        assert (calm.coverage, calm.lost) == (1.0, 0)
+        part = 4 * SIZE.elements  # a quarter of each worker's tensor
+        assert all(count >= part for count in given), "each host adds a quarter"
+        rig.set_condition(parse_condition("0.1:up"), seed=1)
+        repaired, _ = summed("shards", 1)
+        tolerant, _ = summed("shards-tolerant", 1)
+        assert min(repaired.lost, repaired.sent_again, tolerant.lost, tolerant.flushed) > 0
+        assert repaired.coverage == 1.0
+        assert 1 - TOLERANCE <= tolerant.coverage < 1
+        rig.set_condition(parse_condition("0"), seed=1)
+        os.kill(plain.adder_pids[1], signal.SIGKILL)
+        summed("shards", 2)  # redone without it
+        _, given = summed("shards", 3)
+        assert given[1] == 0
+        assert all(count > part for count in given[:1] + given[2:]), "the others add a third"
+
+
+def given_to_adders(plain: PlainFabric) -> list[int]:
+    """Return how many bytes have gone from each worker's kernel to the softswitch beside it."""
+
+    def sent(route: Any) -> int:
+        (link,) = route.get_links(ifname="agg")
+        return link.get_attr("IFLA_STATS64")["tx_bytes"]
+
+    topology = plain.testbed.topology
+    inside = [plain.testbed.namespace_of(host_named(topology, name)) or "" for name in WORKERS]
+    return [call_with_route(namespace, sent) for namespace in inside]

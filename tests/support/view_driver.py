@@ -92,6 +92,7 @@ class DriverLink:
         missing_workers: Sequence[int],
         submitted: SubmittedTensors,
         silent_s: float = 0.0,
+        silent_tree: int = 0,
     ) -> None:
         with self.changed:
             self.submitted = submitted

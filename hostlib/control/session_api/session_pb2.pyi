@@ -12,9 +12,11 @@ class Path(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     AUTO: _ClassVar[Path]
     SWITCH: _ClassVar[Path]
     HOST: _ClassVar[Path]
+    TRANSPOSED: _ClassVar[Path]
 AUTO: Path
 SWITCH: Path
 HOST: Path
+TRANSPOSED: Path
 
 class WorkerMessage(_message.Message):
     __slots__ = ("join_request", "heartbeat", "leave", "barrier", "view_ready", "view_entered", "stalled")
@@ -191,16 +193,20 @@ class Member(_message.Message):
     def __init__(self, worker_id: _Optional[int] = ..., address: _Optional[str] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ...) -> None: ...
 
 class Tree(_message.Message):
-    __slots__ = ("tree_id", "slot_count", "members", "level")
+    __slots__ = ("tree_id", "slot_count", "members", "level", "switch_address", "switch_udp_port")
     TREE_ID_FIELD_NUMBER: _ClassVar[int]
     SLOT_COUNT_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     LEVEL_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_UDP_PORT_FIELD_NUMBER: _ClassVar[int]
     tree_id: int
     slot_count: int
     members: int
     level: int
-    def __init__(self, tree_id: _Optional[int] = ..., slot_count: _Optional[int] = ..., members: _Optional[int] = ..., level: _Optional[int] = ...) -> None: ...
+    switch_address: str
+    switch_udp_port: int
+    def __init__(self, tree_id: _Optional[int] = ..., slot_count: _Optional[int] = ..., members: _Optional[int] = ..., level: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_udp_port: _Optional[int] = ...) -> None: ...
 
 class ViewProposal(_message.Message):
     __slots__ = ("generation", "is_abort", "reason")
@@ -237,16 +243,18 @@ class ViewEntered(_message.Message):
     def __init__(self, generation: _Optional[int] = ...) -> None: ...
 
 class Stalled(_message.Message):
-    __slots__ = ("generation", "missing_workers", "silent_s", "submitted")
+    __slots__ = ("generation", "missing_workers", "silent_s", "submitted", "silent_tree")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     MISSING_WORKERS_FIELD_NUMBER: _ClassVar[int]
     SILENT_S_FIELD_NUMBER: _ClassVar[int]
     SUBMITTED_FIELD_NUMBER: _ClassVar[int]
+    SILENT_TREE_FIELD_NUMBER: _ClassVar[int]
     generation: int
     missing_workers: _containers.RepeatedScalarFieldContainer[int]
     silent_s: float
     submitted: _containers.RepeatedCompositeFieldContainer[Submitted]
-    def __init__(self, generation: _Optional[int] = ..., missing_workers: _Optional[_Iterable[int]] = ..., silent_s: _Optional[float] = ..., submitted: _Optional[_Iterable[_Union[Submitted, _Mapping]]] = ...) -> None: ...
+    silent_tree: int
+    def __init__(self, generation: _Optional[int] = ..., missing_workers: _Optional[_Iterable[int]] = ..., silent_s: _Optional[float] = ..., submitted: _Optional[_Iterable[_Union[Submitted, _Mapping]]] = ..., silent_tree: _Optional[int] = ...) -> None: ...
 
 class Submitted(_message.Message):
     __slots__ = ("number", "is_awaited", "num_elements", "dtype", "operation", "label", "tolerance")

@@ -72,9 +72,15 @@ static const uint8_t *checked(socket_transport_t *transport, const uint8_t *part
     count_refused(&transport->counters, check);
     return check == FRAME_GOOD ? part + LAYERS_BYTES : NULL;
   }
-  if (bytes == transport->datagram_bytes) return part;
-  transport->counters.length++;
-  return NULL;
+  if (bytes != transport->datagram_bytes) {
+    transport->counters.length++;
+    return NULL;
+  }
+  if (transport->num_sockets > 1 && socket_of(transport, part) != transport->message_sockets[transport->message]) {
+    transport->counters.other_traffic++;
+    return NULL;
+  }
+  return part;
 }
 
 // Cut the messages that are there. Returns how many datagrams came out.
@@ -95,18 +101,14 @@ static uint32_t cut(socket_transport_t *transport, const uint8_t **datagrams, ui
   return count;
 }
 
-// Returns how many messages came, at most `most`, or -errno.
-static int receive_messages(socket_transport_t *transport, uint32_t most) {
-  // The kernel has written to those that it filled.
-  for (uint32_t i = 0; i < transport->num_messages; i++) {
-    transport->messages[i].msg_hdr.msg_controllen = CONTROL_BYTES;
-    transport->messages[i].msg_hdr.msg_flags = 0;
-  }
-  transport->num_messages = transport->message = transport->rest_bytes = 0;
+// Fill messages from one socket. Returns how many came, at most `most`, or -errno.
+static int receive_from(socket_transport_t *transport, uint32_t which, uint32_t most) {
   for (;;) {
-    int count = recvmmsg(transport->fd, transport->messages, most < MAX_MESSAGES ? most : MAX_MESSAGES, MSG_DONTWAIT, NULL);
+    uint32_t first = transport->num_messages;
+    int count = recvmmsg(transport->fds[which], transport->messages + first, most, MSG_DONTWAIT, NULL);
     if (count >= 0) {
-      transport->num_messages = (uint32_t)count;
+      memset(transport->message_sockets + first, (int)which, (size_t)count);
+      transport->num_messages += (uint32_t)count;
       return count;
     }
     if (socket_is_busy(errno)) return 0;
@@ -115,12 +117,33 @@ static int receive_messages(socket_transport_t *transport, uint32_t most) {
   }
 }
 
+// Returns how many messages came, at most `most`, or -errno.
+static int receive_messages(socket_transport_t *transport, uint32_t most) {
+  // The kernel has written to those that it filled.
+  for (uint32_t i = 0; i < transport->num_messages; i++) {
+    transport->messages[i].msg_hdr.msg_controllen = CONTROL_BYTES;
+    transport->messages[i].msg_hdr.msg_flags = 0;
+  }
+  transport->num_messages = transport->message = transport->rest_bytes = 0;
+  if (most > MAX_MESSAGES) most = MAX_MESSAGES;
+  // Another socket is first each time, as the first may fill all messages.
+  for (uint32_t i = 0; i < transport->num_sockets && transport->num_messages < most; i++) {
+    uint32_t which = (transport->first_socket + i) % transport->num_sockets;
+    int count = receive_from(transport, which, most - transport->num_messages);
+    if (count < 0) return count;
+  }
+  transport->first_socket = (transport->first_socket + 1) % transport->num_sockets;
+  return (int)transport->num_messages;
+}
+
 // Wait to be woken, and for something to receive if that is awaited.
 static void wait_ready(const socket_transport_t *transport, bool is_readable_awaited, double wait_s) {
-  struct pollfd ready[] = {{.fd = transport->wake_fd, .events = POLLIN}, {.fd = transport->fd, .events = POLLIN}};
+  struct pollfd ready[1 + MAX_SOCKETS] = {{.fd = transport->wake_fd, .events = POLLIN}};
+  for (uint32_t i = 0; i < transport->num_sockets; i++)
+    ready[1 + i] = (struct pollfd){.fd = transport->fds[i], .events = POLLIN};
   struct timespec limit = {.tv_sec = (time_t)wait_s};
   limit.tv_nsec = (long)(1e9 * (wait_s - floor(wait_s)));
-  if (ppoll(ready, is_readable_awaited ? 2 : 1, &limit, NULL) > 0 && ready[0].revents) {
+  if (ppoll(ready, is_readable_awaited ? 1 + transport->num_sockets : 1, &limit, NULL) > 0 && ready[0].revents) {
     uint64_t times;
     ssize_t bytes = read(transport->wake_fd, &times, sizeof times);
     (void)bytes; // nothing to read: another call was faster

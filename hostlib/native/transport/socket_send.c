@@ -13,7 +13,8 @@
 // Kernels before 6.11 cut no UDP message where the interface computes no checksums; those before 6.2 cut no super-frame.
 static void stop_joining(socket_transport_t *transport) {
   int none = 0;
-  if (transport->carried != PACKETS) setsockopt(transport->fd, SOL_UDP, UDP_SEGMENT, &none, sizeof none);
+  for (uint32_t i = 0; transport->carried != PACKETS && i < transport->num_sockets; i++)
+    setsockopt(transport->fds[i], SOL_UDP, UDP_SEGMENT, &none, sizeof none);
   transport->segments = transport->most_segments = 1;
 }
 
@@ -21,7 +22,7 @@ static void stop_joining(socket_transport_t *transport) {
 static bool is_too_long(const socket_transport_t *transport) {
   struct ifreq request = {0};
   memcpy(request.ifr_name, transport->link.interface, IFNAMSIZ);
-  return ioctl(transport->fd, SIOCGIFMTU, &request) == 0 &&
+  return ioctl(transport->fds[0], SIOCGIFMTU, &request) == 0 &&
          (uint32_t)request.ifr_mtu + ETHERNET_BYTES < frame_bytes(&transport->frames);
 }
 
@@ -56,20 +57,21 @@ static uint32_t make_messages(socket_transport_t *transport, uint8_t *const *dat
 }
 
 // One call of the kernel. Returns how many datagrams it took, or -errno.
-static int send_some(socket_transport_t *transport, uint8_t *const *datagrams, uint32_t count) {
+static int send_some(socket_transport_t *transport, uint32_t which, uint8_t *const *datagrams, uint32_t count) {
   if (transport->carried == PACKETS && transport->segments > 1 && is_too_long(transport)) return -EMSGSIZE;
   uint32_t num_messages = make_messages(transport, datagrams, count);
-  int sent = sendmmsg(transport->fd, transport->out, num_messages, MSG_DONTWAIT);
+  int sent = sendmmsg(transport->fds[which], transport->out, num_messages, MSG_DONTWAIT);
   if (sent < 0) return -errno;
   uint32_t done = (uint32_t)sent * transport->segments;
   return (int)(done < count ? done : count);
 }
 
-static int send_datagrams(socket_transport_t *transport, uint8_t *const *datagrams, uint32_t count) {
+// Send by one socket. Returns how many were taken, or -errno.
+static int send_datagrams(socket_transport_t *transport, uint32_t which, uint8_t *const *datagrams, uint32_t count) {
   uint32_t done = 0, soft_errors = 0;
   bool has_waited = false;
   while (done < count) {
-    int sent = send_some(transport, datagrams + done, count - done);
+    int sent = send_some(transport, which, datagrams + done, count - done);
     if (sent >= 0) {
       done += (uint32_t)sent;
       transport->counters.too_long_in_a_row = 0;
@@ -87,7 +89,7 @@ static int send_datagrams(socket_transport_t *transport, uint8_t *const *datagra
         transport->counters.send_busy++;
         break;
       }
-      struct pollfd writable = {.fd = transport->fd, .events = POLLOUT};
+      struct pollfd writable = {.fd = transport->fds[which], .events = POLLOUT};
       poll(&writable, 1, SEND_WAIT_MS);
       has_waited = true;
     } else {
@@ -97,11 +99,35 @@ static int send_datagrams(socket_transport_t *transport, uint8_t *const *datagra
   return (int)done;
 }
 
+// Send each datagram to the switch of its tree. Where a socket is busy, datagrams behind the first that it did not take
+// may have gone by others, and will go twice: switches drop what they have. Where one reaches nobody, its datagrams
+// count as taken and lost, as the others must not wait for it.
+static int send_routed(socket_transport_t *transport, uint8_t *const *datagrams, uint32_t count) {
+  uint8_t *mine[MAX_DATAGRAMS];
+  uint32_t places[MAX_DATAGRAMS], taken = count;
+  for (uint32_t which = 0; which < transport->num_sockets; which++) {
+    uint32_t num_mine = 0;
+    for (uint32_t i = 0; i < count; i++) {
+      if (socket_of(transport, datagrams[i]) != which) continue;
+      places[num_mine] = i;
+      mine[num_mine++] = datagrams[i];
+    }
+    uint64_t was_busy = transport->counters.send_busy;
+    int sent = send_datagrams(transport, which, mine, num_mine);
+    if (sent < 0) return sent;
+    bool is_busy = transport->counters.send_busy != was_busy;
+    if (is_busy && places[sent] < taken) taken = places[sent];
+  }
+  return (int)taken;
+}
+
 int socket_send(transport_t *base, uint8_t *const *datagrams, uint32_t count) {
   socket_transport_t *transport = (socket_transport_t *)base;
   for (uint32_t done = 0; done < count;) {
     uint32_t part = count - done < MAX_DATAGRAMS ? count - done : MAX_DATAGRAMS;
-    int sent = send_datagrams(transport, datagrams + done, part);
+    int sent;
+    if (transport->num_sockets == 1) sent = send_datagrams(transport, 0, datagrams + done, part);
+    else sent = send_routed(transport, datagrams + done, part);
     if (sent < 0) return sent;
     done += (uint32_t)sent;
     if (sent < (int)part) return (int)done;

@@ -25,6 +25,7 @@
 
 #define MAX_DATAGRAMS 256u // sent in one call
 #define MAX_MESSAGES 256u  // received in one call: with fewer than wait, a pause between calls would limit the rate
+#define NUM_TREE_IDS 65536u
 #define CONTROL_BYTES CMSG_SPACE(sizeof(int))
 // Room for a received message. Not a power of two, or all messages would lie in the same few lines of the cache.
 #define MESSAGE_BYTES (65536u + 2112u)
@@ -33,7 +34,9 @@ typedef enum { DATAGRAMS, FRAMES_IN_DATAGRAMS, PACKETS } carried_t;
 
 struct socket_transport {
   transport_t base;
-  _Atomic int fd, wake_fd; // -1: closed
+  _Atomic int fds[MAX_SOCKETS], wake_fd; // -1: closed
+  uint32_t num_sockets;
+  uint8_t socket_of[NUM_TREE_IDS]; // which of them leads to a tree's switch; the first one to all that are not routed
   carried_t carried;
   uint32_t datagram_bytes;
   frames_t frames;
@@ -51,10 +54,14 @@ struct socket_transport {
   struct mmsghdr messages[MAX_MESSAGES];
   struct iovec vectors[MAX_MESSAGES];
   uint8_t control[MAX_MESSAGES][CONTROL_BYTES] __attribute__((aligned(8)));
+  uint8_t message_sockets[MAX_MESSAGES]; // where each came from
+  uint32_t first_socket;                 // the next to be asked
   uint32_t num_messages, message;
   const uint8_t *rest; // of the message
   uint32_t rest_bytes, part_bytes;
 };
+
+uint32_t socket_of(const socket_transport_t *, const uint8_t *datagram); // the one to the switch of its tree
 
 bool socket_is_busy(int error); // there is no room, or nothing to receive
 bool socket_is_soft(int error); // it fails one call, and retransmission deals with it

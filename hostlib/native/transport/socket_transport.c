@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../slots/header.h"
 #include "socket_state.h"
 
 #define MAX_PAYLOAD 65507u // of UDP, in a message that the kernel cuts
@@ -41,7 +42,8 @@ socket_transport_t *socket_transport_new(int fd, int wake_fd) {
   socket_transport_t *transport = calloc(1, sizeof *transport);
   if (!transport) return NULL;
   transport->base = (transport_t){socket_send, socket_receive, socket_pause};
-  transport->fd = fd;
+  transport->fds[0] = fd;
+  transport->num_sockets = 1;
   transport->wake_fd = wake_fd;
   transport->segments = transport->most_segments = 1;
   transport->in = malloc((size_t)MAX_MESSAGES * MESSAGE_BYTES);
@@ -65,8 +67,23 @@ void socket_transport_free(socket_transport_t *transport) {
 }
 
 void socket_transport_close(socket_transport_t *transport) {
-  transport->fd = -1;
+  for (uint32_t i = 0; i < MAX_SOCKETS; i++) transport->fds[i] = -1;
   transport->wake_fd = -1;
+}
+
+bool socket_transport_route(socket_transport_t *transport, const int *fds, uint32_t num_sockets, const uint16_t *trees,
+                            const uint8_t *sockets, uint32_t num_trees) {
+  if (num_sockets > MAX_SOCKETS) return false;
+  for (uint32_t i = 0; i < num_sockets; i++) transport->fds[i] = fds[i];
+  transport->num_sockets = num_sockets;
+  transport->num_messages = transport->message = transport->rest_bytes = transport->first_socket = 0;
+  memset(transport->socket_of, 0, sizeof transport->socket_of);
+  for (uint32_t i = 0; i < num_trees; i++) transport->socket_of[trees[i]] = sockets[i];
+  return true;
+}
+
+uint32_t socket_of(const socket_transport_t *transport, const uint8_t *datagram) {
+  return transport->socket_of[load16(datagram + TREE_AT)];
 }
 
 static uint32_t segments_of(uint32_t packet_bytes) {
@@ -81,9 +98,13 @@ void socket_transport_open(socket_transport_t *transport, uint32_t datagram_byte
   if (frames) transport->frames = *frames;
   uint32_t packet_bytes = frames ? frame_bytes(frames) : datagram_bytes;
   int size = (int)packet_bytes;
-  bool is_cut = setsockopt(transport->fd, SOL_UDP, UDP_SEGMENT, &size, sizeof size) == 0;
+  bool is_cut = true;
+  transport->joins = true;
+  for (uint32_t i = 0; i < transport->num_sockets; i++) {
+    is_cut &= setsockopt(transport->fds[i], SOL_UDP, UDP_SEGMENT, &size, sizeof size) == 0;
+    transport->joins &= setsockopt(transport->fds[i], SOL_UDP, UDP_GRO, &on, sizeof on) == 0;
+  }
   transport->segments = transport->most_segments = is_cut ? segments_of(packet_bytes) : 1;
-  transport->joins = setsockopt(transport->fd, SOL_UDP, UDP_GRO, &on, sizeof on) == 0;
 }
 
 void socket_transport_open_packets(socket_transport_t *transport, const frames_t *frames, const packet_link_t *link) {

@@ -30,7 +30,6 @@ from benchmarks.transport.worker import (
     SessionPlan,
     Summed,
     WorkerPlan,
-    parts_of,
 )
 from switchfold.bmv2_topos.impairment.relay import COUNTERS
 from switchfold.hostlib.loss_tolerance import Delivery, LossTolerance
@@ -191,13 +190,13 @@ def test_expected_sum_leaves_out_what_is_said_to_be_missing() -> None:
     assert arrays[0].tolist() != arrays[1].tolist()
     delivery = Delivery(
         (0, 1),
-        4,
+        8,
         2,
-        np.array([2, 1], np.uint16),
-        np.array([0b11, 0b01], np.uint32),
+        np.array([2, 2, 2, 1], np.uint16),
+        np.array([0b11, 0b11, 0b11, 0b01], np.uint32),
         tolerance=LossTolerance(loss=0.5),
     )
-    summed = Summed(arrays[0], [(0, 4, None), (4, 8, delivery)])
+    summed = Summed(arrays[0], delivery)
     expected = arrays[0] + arrays[1]
     expected[6:] = arrays[0][6:]
     np.testing.assert_array_equal(given.expected(3, summed), expected)
@@ -206,7 +205,10 @@ def test_expected_sum_leaves_out_what_is_said_to_be_missing() -> None:
     few = LossTolerance(loss=0.1)
     counts, bitmaps = np.array([0, 1], np.uint16), np.array([0, 0b01], np.uint32)
     lacking = Delivery((0, 1), 4, 2, counts, bitmaps, tolerance=few)
-    assert Summed(arrays[0], [(0, 4, delivery), (4, 8, lacking)]).excess == 3
+    assert Summed(arrays[0], lacking).excess == 3
+    whole = Summed(arrays[0])
+    assert (whole.coverage, whole.excess) == (1.0, 0)
+    np.testing.assert_array_equal(given.expected(3, whole), arrays[0] + arrays[1])
 
 
 @pytest.mark.parametrize(("elements", "dropped"), [(352 * 40, 4), (352 * 39 + 1, 4), (352 * 9, 0)])
@@ -216,7 +218,7 @@ def test_senders_leave_out_the_same_share_of_chunks(elements: int, dropped: int)
     mine = [DroppedChunks(0.1, 3, elements, 7) for _ in arrays]
     sent = [each.pack(array) for each, array in zip(mine, arrays, strict=True)]
     total = mine[0].unpack(np.stack(sent).sum(axis=0, dtype=np.float32))
-    summed = Summed(total, [(0, elements, mine[2].delivery)])
+    summed = Summed(total, mine[2].delivery)
     np.testing.assert_array_equal(total, given.expected(2, summed))
     missing = mine[1].delivery.missing
     assert mine[1].delivery.num_missing == 3 * dropped
@@ -245,21 +247,19 @@ def test_congestion_control_that_is_absent_or_the_default_is_skipped(
     )
 
 
-def test_parts_cover_a_tensor() -> None:
-    assert parts_of(10, 4) == [(0, 2), (2, 5), (5, 7), (7, 10)]
-    assert parts_of(10, 1) == [(0, 10)]
-
-
 def test_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
-    session = SessionPlan(job="server-repair-h3", token="x", tolerance=None, controller="unix:/c")
+    session = SessionPlan(job="server-repair", token="x", tolerance=None, controller="unix:/c")
     plan = WorkerPlan(
         socket="/s",
         workers=("10.0.1.1",),
         server="10.0.1.3",
         elements=9,
         timeout_s=1.5,
-        sessions=(session, replace(session, job="j", tolerance=0.1, switch="on-h3", port=1)),
-        contenders={"server": ("server-repair-h3",)},
+        sessions=(
+            replace(session, switch="on-h3", port=1),
+            replace(session, job="j", tolerance=0.1, path="transposed"),
+        ),
+        contenders={"server": "server-repair", "ring": ""},
         places={"server": "server", "ring": "hosts"},
         tolerances={"server": None},
     )
@@ -267,7 +267,7 @@ def test_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     read = WorkerPlan.read(tmp_path / "plan.json")
     assert read.sessions == plan.sessions
     assert read.among_hosts == ["ring"]
-    assert list(read.contenders["server"]) == ["server-repair-h3"]
+    assert read.contenders == plan.contenders
     assert (read.elements, list(read.workers), read.tolerances) == (
         9,
         ["10.0.1.1"],
@@ -275,14 +275,13 @@ def test_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     )
 
 
-def test_contender_has_its_jobs() -> None:
+def test_contender_has_its_job() -> None:
     known = contenders.contenders(0.1, 1000)
-    jobs = ("shards-repair-h1", "shards-repair-h2", "shards-tolerant-h1", "server-tolerant-h3")
-    sessions = [SessionPlan(job=j, token="", tolerance=None, controller="") for j in jobs]
-    assert rig.jobs_of(known["shards"], sessions) == jobs[:2]
-    assert rig.jobs_of(known["shards-tolerant"], sessions) == jobs[2:3]
-    assert rig.jobs_of(known["server-tolerant"], sessions) == jobs[3:]
-    assert rig.jobs_of(known["ring"], sessions) == ()
+    names = ("repair", "tolerant", "all", "shards", "shards-tolerant", "server-tolerant", "ring")
+    assert [rig.job_of(known[name]) for name in names] == [
+        "switches-repair", "switches-tolerant", "switches-tolerant",
+        "shards-repair", "shards-tolerant", "server-tolerant", "",
+    ]  # fmt: skip
 
 
 def test_routers_reach_every_host_and_what_adds_there() -> None:

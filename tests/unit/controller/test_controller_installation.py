@@ -121,10 +121,10 @@ def test_tree_is_installed_on_all_its_switches_and_removed(tmp_path: Path):
                 name: of_tree(children[name], is_inner=name in inner) for name in children
             }
             assert len(children) == 3
-            tree, link = job.view.trees[0], next(iter(here.links.values()))
+            tree = job.view.trees[0]
             assert [tree.level(node) for node in tree.nodes] == [1, 0, 0]
             # What an inner switch holds for a late worker must still count for the quorum.
-            message = encode_view(job.view, MEMBERS[0], link)
+            message = encode_view(job.view, MEMBERS[0], here.links)
             assert (message.quorum, message.deadline_s) == (3, QUORUM_DEADLINE_S)
             second = await here.views.install(here.views.plan(job, MEMBERS[:3]))
             assert second.trees[0].nodes[0].slot_base == 64, "both views lie side by side"

@@ -49,6 +49,7 @@ class FakeReducer:
     failure: HostlibError | None = None
     is_waiting: bool = True
     stall_s: float = STALL_S
+    silent_tree: int = 0
     missing: list[int] = field(default_factory=lambda: [1])
     asked_s: list[float] = field(default_factory=list[float])
 

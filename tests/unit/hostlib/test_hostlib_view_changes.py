@@ -136,9 +136,10 @@ def test_change_is_answered_and_entered(
     link.view_entered(1001)
     assert controller.wait_for("view_entered").view_entered.generation == 1001
     tensor = SubmittedTensor(8, 10, "int32", "int32 sum")
-    link.stalled(1001, [3], SubmittedTensors.of([], [tensor]))
+    link.stalled(1001, [3], SubmittedTensors.of([], [tensor]), 1.5, 9)
     stalled = controller.wait_for("stalled").stalled
     assert stalled.missing_workers == [3]
+    assert (stalled.silent_s, stalled.silent_tree) == (1.5, 9)
     assert [(each.number, each.is_awaited) for each in stalled.submitted] == [(8, True)]
 
 
