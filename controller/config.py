@@ -89,7 +89,7 @@ class SwitchConfig:
     """Folder of certificates for this switch alone; None: the controller's."""
     on_host: str = ""
     """Which of its hosts it runs on, softswitch as a process there; "": none. It is a root of
-    transposed jobs that have a worker on this host."""
+    transposed jobs that have a worker on this host. Jobs on it alone may have stale results."""
     hosts: tuple[HostConfig, ...] = ()
 
     def __post_init__(self) -> None:

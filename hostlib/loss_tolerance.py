@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,12 @@ class LossTolerance:
     """Share of all workers' contributions that may be missing: 0 (none) to below 1."""
     worker_floor: float | None = None
     """Least share of each worker's own contributions; None: 1 - 2 * loss, at least 0."""
+    stale: float = 0.0
+    """Share of a tensor's results that a worker may do without where it loses them: 0 to below 1.
+
+    What it has instead are old values, so that workers have different bytes. Only for jobs whose
+    switch is a process on a host, and without `loss`.
+    """
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -42,6 +48,15 @@ class LossTolerance:
                 f"worker_floor is {self.worker_floor}; it is a share of a worker's contributions, 0"
                 " to 1"
             )
+        if not 0 <= self.stale < 1:
+            raise ConfigurationError(
+                f"stale is {self.stale}; it is a share of results, 0 or above and below 1"
+            )
+        if self.loss and self.stale:
+            raise ConfigurationError(
+                f"loss is {self.loss} and stale is {self.stale}: a worker whose result is gone has"
+                " it from another worker, which must then have all results; give one of them"
+            )
 
     @property
     def least_of_worker(self) -> float:
@@ -51,6 +66,10 @@ class LossTolerance:
     def lost(self, num_workers: int, num_chunks: int) -> int:
         """Return how many contributions a tensor may lack."""
         return math.floor(self.loss * num_workers * num_chunks)
+
+    def num_stale(self, num_chunks: int) -> int:
+        """Return how many results of a tensor a worker may do without."""
+        return math.floor(self.stale * num_chunks)
 
     def budget(self, num_workers: int, num_chunks: int, place: int) -> tuple[int, int]:
         """Return what the worker at a place of the members, from 0, may let go of one tensor.
@@ -75,6 +94,7 @@ def strictest(tolerances: Iterable[LossTolerance | None]) -> LossTolerance:
     return LossTolerance(
         loss=min(each.loss for each in stated),
         worker_floor=max(each.least_of_worker for each in stated),
+        stale=min(each.stale for each in stated),
     )
 
 
@@ -96,6 +116,8 @@ class CompletionReason(enum.StrEnum):
     """It lacks some, within the tolerance of its tensor."""
     LATE = "late"
     """It lacks those of workers that the job's StragglerPolicy did not wait for."""
+    STALE = "stale"
+    """It has those of all members, but for old values where this worker lost results."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +134,7 @@ class ContributorRange:
 class Delivery:
     """Which contributions are in a sum."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a sum's parts
         self,
         members: Sequence[int],
         num_elements: int,
@@ -121,12 +143,17 @@ class Delivery:
         bitmaps: NDArray[np.uint32] | None,
         *,
         tolerance: LossTolerance | None,
+        kept: NDArray[np.bool_] | None = None,
     ) -> None:
-        """`contributors` and `bitmaps` by chunk; no bitmaps: it is not known who is missing."""
+        """`contributors` and `bitmaps` by chunk; no bitmaps: it is not known who is missing.
+
+        `kept`: chunks whose results this worker has done without; None: none.
+        """
         self._members = tuple(members)
         self._num_elements, self._values = num_elements, values_per_chunk
         self._counts, self._bitmaps = contributors, bitmaps
         self._tolerance = tolerance
+        self._kept = np.zeros(len(contributors), bool) if kept is None else kept
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -190,7 +217,7 @@ class Delivery:
     @cached_property
     def delivered(self) -> Mapping[int, float]:
         """By worker: share of its elements that are in the sums; empty if that is not known."""
-        if self._bitmaps is None and self.reason is not CompletionReason.ALL:
+        if self._bitmaps is None and not self._has_all:
             return {}
         lost = {w: sum(end - start for start, end in r) for w, r in self.missing.items()}
         return {w: 1 - lost.get(w, 0) / self._num_elements for w in self._members}
@@ -202,10 +229,37 @@ class Delivery:
         return total / (len(self._members) * self._num_elements)
 
     @cached_property
+    def stale(self) -> tuple[tuple[int, int], ...]:
+        """Elements with old values, as this worker lost the results: ranges [start, end), in order.
+
+        Other workers may have other ranges. The sums of all members are there, but not here.
+        """
+        return tuple(
+            (start, end)
+            for start, end in self._runs(self._kept)
+            if self._kept[start // self._values]
+        )
+
+    @property
+    def num_stale(self) -> int:
+        """Number of elements with old values."""
+        return sum(end - start for start, end in self.stale)
+
+    def keep_previous(self, result: NDArray[Any], previous: NDArray[Any] | None) -> None:
+        """Put old values into the stale ranges of a result in a row; None: zeros."""
+        elements = self._elements(np.flatnonzero(self._kept))
+        result[elements] = 0 if previous is None else previous[elements]
+
+    @cached_property
+    def _has_all(self) -> bool:
+        """Whether the contributions of all members are in the sums."""
+        return bool((self._counts == len(self._members)).all())
+
+    @cached_property
     def reason(self) -> CompletionReason:
         """Why the sum was complete."""
-        if (self._counts == len(self._members)).all():
-            return CompletionReason.ALL
+        if self._has_all:
+            return CompletionReason.STALE if self._kept.any() else CompletionReason.ALL
         return CompletionReason.LATE if self._tolerance is None else CompletionReason.TOLERATED
 
     def lacking(self) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
@@ -222,7 +276,7 @@ class Delivery:
         """
         if worker not in self._members:
             return np.arange(self._num_elements)
-        if self.reason is CompletionReason.ALL:
+        if self._has_all:
             return np.empty(0, np.intp)
         if self._bitmaps is None:
             return None

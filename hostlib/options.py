@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from numpy.typing import NDArray
+
 from .errors import ConfigurationError
 from .loss_tolerance import LossTolerance
 from .slots.wire import MAX_PRIORITY
@@ -43,6 +45,8 @@ class Summation:
     """Of its packets in the queues of switches; the sum does not depend on it."""
     large_first: bool = False
     """Chunks of large values lack nothing, and their packets have the next higher priority."""
+    previous: NDArray[Any] | None = field(default=None, compare=False, repr=False)
+    """What the result has where this worker does without results; None: zeros."""
 
     def __post_init__(self) -> None:
         """Check choices."""

@@ -37,7 +37,13 @@ from .options import (
     with_moved,
 )
 from .peers import PeerServer
-from .session_checks import check_large_first, check_tolerance, checked_priority
+from .session_checks import (
+    check_large_first,
+    check_stale,
+    check_tolerance,
+    checked_previous,
+    checked_priority,
+)
 from .transports.base import Transport, trees_transport
 
 _logger = logging.getLogger(__name__)
@@ -65,6 +71,7 @@ class Session:
         self._lock = threading.Lock()
         self._is_closed = False
         self._peers = peers
+        check_stale(view)
         if peers is not None:
             peers.enter_job(view.job, view.worker_id)
         self._engine = Engine(
@@ -183,6 +190,7 @@ class Session:
         tolerance: LossTolerance | None = None,
         priority: int = 0,
         large_first: bool = False,
+        previous: NDArray[Any] | None = None,
     ) -> AllreduceFuture:
         """Sum (or average) an array of any shape over all workers; return a future at once.
 
@@ -207,6 +215,11 @@ class Session:
         on all workers. `AllreduceFuture.delivery` says what is missing. Exact sums of floats lack
         nothing. Raises ConfigurationError for a tolerance in another job, or of an exact sum.
 
+        With `LossTolerance(stale=...)`, a worker may do without results that it has lost, and the
+        workers do not get the same bytes. The result has the values of `previous` there, an array
+        like the input that must not change until the future is done, or zeros without one;
+        `AllreduceFuture.delivery.stale` says where.
+
         In switches, packets of a higher `priority` leave before those of a lower one, of this job
         and of others. Tensors of one session start in the order of the calls, whatever their
         priorities; see `allreduce_group`. A session may use 0, the lowest, to
@@ -230,6 +243,7 @@ class Session:
             tolerance=tolerance,
             priorities=[priority],
             large_first=large_first,
+            previous=None if previous is None else [previous],
         )
         return future
 
@@ -246,21 +260,23 @@ class Session:
         label: str = "",
         tolerance: LossTolerance | None = None,
         large_first: bool = False,
+        previous: Sequence[NDArray[Any]] | None = None,
     ) -> list[AllreduceFuture]:
         """Sum arrays as `allreduce` does, those of a higher priority first; return their futures.
 
         Arrays of the same priority go in the order of the list. All workers must give the same
         priorities, as the tensors of a session have one order for all of them. The timeout is that
-        of each array.
+        of each array. `previous` has one array for each.
         """
         if len(priorities) != len(arrays):
             raise ConfigurationError(
                 f"{len(arrays)} arrays and {len(priorities)} priorities; give each array its own"
             )
+        olds = checked_previous(self.view, arrays, previous)
         submissions: list[tuple[NDArray[Any], Summation]] = []
-        for array, priority in zip(arrays, priorities, strict=True):
+        for array, priority, old in zip(arrays, priorities, olds, strict=True):
             if tolerance is not None:
-                check_tolerance(self.view, array, precision or self.options.precision)
+                check_tolerance(self.view, tolerance, array, precision or self.options.precision)
             if large_first:
                 check_large_first(
                     self.view, self.options, array, precision or self.options.precision
@@ -274,6 +290,7 @@ class Session:
                 tolerance=tolerance,
                 priority=checked_priority(self.options, priority),
                 large_first=large_first,
+                previous=old,
             )
             submissions.append((array, summation))
         return self._engine.submit(submissions, self._checked(timeout_s))

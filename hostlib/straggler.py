@@ -18,6 +18,7 @@ class StragglerPolicy:
     policy, and all get the same bytes, whoever contributed.
 
     Or wait for all but a bounded share: with a `tolerance`, there is no quorum and no deadline.
+    With a tolerance for stale results alone, workers do not get the same bytes.
     """
 
     quorum: int | None = None
@@ -50,7 +51,8 @@ class StragglerPolicy:
     @property
     def allow_partial(self) -> bool:
         """Whether a result may hold the values of some workers only."""
-        return (self.quorum, self.deadline_s, self.tolerance) != (None, None, None)
+        tolerates = self.tolerance is not None and not self.tolerance.stale
+        return (self.quorum, self.deadline_s) != (None, None) or tolerates
 
     @property
     def leaves_out_late(self) -> bool:

@@ -10,7 +10,8 @@
 // worker that has missed a result has the sum from another one, which takes no time here. With `late`, one worker, by lot
 // of each sum, begins so much later in a `late_share` of the sums. With `nap`, each worker is not awake for so long, now and
 // then, `awake` apart on average. `large` is a file with a byte for each chunk, not 0 for those that lack nothing; into the
-// file `bitmaps`, each sum that is not of the warm-up writes which workers are in each of its chunks, as uint32.
+// file `bitmaps`, each sum that is not of the warm-up writes which workers are in each of its chunks, as uint32. With
+// `stale`, each worker may do without that share of its results.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ typedef struct {
   double nap_s, nap_off_s; // mean times
   bool is_adaptive; // see tail.h
   double tolerated; // share of the contributions to a tensor that it may lack
+  double stale;     // share of the results of a tensor that a worker may do without
   double burst_loss, burst_on_s, burst_off_s; // mean times with this loss and without it
 } settings_t;
 
@@ -82,7 +84,7 @@ typedef struct {
   uint32_t tensor_id, num_chunks;
   double began_s;
   copy_t copies[SLOTS][2];
-  uint64_t num_sums, num_results, num_lacking, num_missed;
+  uint64_t num_sums, num_results, num_lacking, num_missed, num_stale;
 } job_t;
 
 typedef enum { AT_SWITCH, AT_WORKER, WAKE, BEGIN, BEGIN_LATE } kind_t;
@@ -296,6 +298,11 @@ static void begin(job_t *job) {
       worker->source.bitmaps = worker->bitmaps;
     }
     if (now_s >= WARM_UP_S) worker->source.large = large;
+    memset(worker->contributors, 0, job->num_chunks * sizeof *worker->contributors);
+    if (settings.stale > 0) {
+      worker->source.may_be_stale = true;
+      worker->source.stale_left = (uint32_t)(settings.stale * job->num_chunks);
+    }
     worker->ended_s = 0;
     worker->is_late = is_one_late && i == late;
     if (worker->is_late) push((event_t){.at_s = now_s + settings.late_s, .kind = BEGIN_LATE, .job = worker->job, .worker = i});
@@ -312,12 +319,19 @@ static void check(job_t *job) {
     job->num_missed += worker->source.has_missed;
     if (worker->source.has_missed) continue;
     if (!first) first = worker;
+    uint32_t num_stale = 0;
     for (uint32_t k = 0; k < job->num_chunks; k++) {
+      if (settings.stale > 0 && !worker->contributors[k]) {
+        num_stale++;
+        continue;
+      }
       if (worker->output[k] != data[k] * worker->contributors[k]) fail("a sum is wrong");
-      if (worker->contributors[k] != first->contributors[k]) fail("two workers have different sums");
+      if (settings.stale == 0 && worker->contributors[k] != first->contributors[k]) fail("two workers have different sums");
       if (worker->source.tolerance && worker->bitmaps[k] != first->bitmaps[k]) fail("two workers lack different ones");
       if (worker == first) lacking += settings.num_workers - worker->contributors[k];
     }
+    if (num_stale > settings.stale * job->num_chunks) fail("a worker does without more than it may");
+    if (job->began_s >= WARM_UP_S) job->num_stale += num_stale;
   }
   if (!first) fail("no worker has all results");
   if (lacking > settings.tolerated * settings.num_workers * job->num_chunks) fail("a sum lacks more than is tolerated");
@@ -425,7 +439,8 @@ static worker_t *new_worker(uint32_t job, uint32_t number) {
                               .maximum_rto_s = 1,
                               .window = WINDOW,
                               .batch = BATCH,
-                              .has_adaptive_wait = settings.is_adaptive};
+                              .has_adaptive_wait = settings.is_adaptive,
+                              .has_statements = settings.stale > 0};
   if (settings.tolerated > 0) {
     uint32_t members = (uint32_t)((1ull << settings.num_workers) - 1);
     worker->closers = (closers_t){.count = settings.num_workers, .own = number, .members = members, .is_root = 1};
@@ -482,6 +497,7 @@ int main(int argc, char **argv) {
                           .late_share = number(argc, argv, "late_share", 1),
                           .is_adaptive = number(argc, argv, "adaptive", 0) > 0,
                           .tolerated = number(argc, argv, "tolerated", 0),
+                          .stale = number(argc, argv, "stale", 0),
                           .burst_loss = number(argc, argv, "burst", 0),
                           .burst_on_s = number(argc, argv, "on", 0.02),
                           .burst_off_s = number(argc, argv, "off", 0.1)};
@@ -514,7 +530,7 @@ int main(int argc, char **argv) {
     }
   }
   uint64_t sent = 0, again = 0, fast = 0, probes = 0, marked = 0, dropped = 0, flushed = 0, results = 0, lacking = 0,
-           missed = 0;
+           missed = 0, stale = 0;
   for (uint32_t i = 0; i < settings.num_jobs; i++) {
     for (uint32_t j = 0; j < settings.num_workers; j++) {
       const stream_counters_t *counters = &workers[i][j]->stream.counters;
@@ -528,6 +544,7 @@ int main(int argc, char **argv) {
     results += jobs[i].num_results;
     lacking += jobs[i].num_lacking;
     missed += jobs[i].num_missed;
+    stale += jobs[i].num_stale;
     printf("job %" PRIu32 " %.3f %" PRIu32 "\n", i, (double)workers[i][0]->stream.counters.received / (WARM_UP_S + settings.seconds),
            congestion_limit(&workers[i][0]->stream.window));
   }
@@ -537,5 +554,6 @@ int main(int argc, char **argv) {
   printf("tolerance %" PRIu64 " %.9f %" PRIu64 "\n", flushed,
          1 - (double)lacking / fmax(1, (double)results * settings.num_workers), missed);
   if (bitmaps_file && fclose(bitmaps_file)) fail("bitmaps could not be written");
+  printf("stale %.9f\n", (double)stale / fmax(1, (double)results * settings.num_workers));
   return 0;
 }

@@ -7,9 +7,11 @@ The streams are those of the host library, in C; links, switch and clock are sim
 For random loss, `limit` is the time of the best repair by senders who do not know whose packet was
 lost: until it has the result, each worker sends its contribution again, and no packet in vain.
 With `--tolerated`, sums may lack that share, and rows compare selective repair with tolerance.
+With `--stale`, each worker may do without that share of its results; rows compare likewise.
 
     python benchmarks/allreduce/simulated_loss.py --workers 2,4 --loss 0.05,0.2 --seconds 5
     python benchmarks/allreduce/simulated_loss.py --tolerated 0.1 --workers 4 --chunks 2000
+    python benchmarks/allreduce/simulated_loss.py --stale 0.1 --workers 4 --chunks 2000
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ MODULES = {
         "source",
         "straggler",
         "tolerance",
+        "stale",
     ),
     "values": ("quantization", "exact", "limbs", "limb_sums", "sums"),
 }
@@ -48,6 +51,11 @@ FLAGS = [
 LOSSES = "0.001,0.01,0.05,0.1,0.2,0.6:5:50,0.9:5:50,0.6:50:500,0.9:50:500"
 TOLERATED_LOSSES = ",".join(
     f"{share}{direction}" for direction in (":up", ":down", "") for share in (0.01, 0.05, 0.1, 0.2)
+)
+STALE_LOSSES = "0.01:down,0.05:down,0.1:down,0.01,0.05,0.1,0.05:up"
+STALE_HEADING = (
+    "| workers | lost | of | repair: mean | p99 | sent again | stale: mean | p99 | sent again "
+    "| stale results |\n|---|---|---|---|---|---|---|---|---|---|"
 )
 DIRECTIONS = {"up": ("up", "contributions"), "down": ("down", "results"), "": ("loss", "both")}
 TOLERATED_HEADING = (
@@ -83,6 +91,8 @@ class SimulatedRun:
         """Sent, sent again, and so by later results and by probes."""
         self.marked, self.dropped = (int(word) for word in named["counters"][4:])
         """Results with a mark, and packets that found a queue full."""
+        self.stale = float(named["stale"][0])
+        """Share of results that workers have done without."""
         self.flushes, self.coverage = int(named["tolerance"][0]), float(named["tolerance"][1])
 
 
@@ -99,10 +109,15 @@ def check_times(times: list[float], options: argparse.Namespace) -> None:
 
 
 def tolerated_row(program: Path, options: argparse.Namespace, num_workers: int, text: str) -> str:
-    """Return the row that compares repair and tolerance, for a loss, "loss:up" or "loss:down"."""
+    """Return the row that compares repair and tolerance, for a loss, "loss:up" or "loss:down".
+
+    With `--stale` it compares repair and stale results.
+    """
     share, _, direction = text.partition(":")
     if direction not in DIRECTIONS:
-        raise SystemExit(f"--loss {text} with --tolerated: give SHARE, SHARE:up or SHARE:down")
+        raise SystemExit(
+            f"--loss {text} with --tolerated or --stale: give SHARE, SHARE:up or SHARE:down"
+        )
     setting, of = DIRECTIONS[direction]
     common = {"workers": num_workers, "chunks": options.chunks}
     lossless_s = float(np.median(SimulatedRun(program, **common, seconds=1).times))
@@ -110,10 +125,12 @@ def tolerated_row(program: Path, options: argparse.Namespace, num_workers: int, 
     common |= {"adaptive": int(options.late_wait == "adaptive"), "nap": options.nap}
     common |= {"awake": options.awake}
     cells: list[str] = []
-    flushes = coverage = 0.0
-    for tolerated in (0.0, options.tolerated):
+    flushes = coverage = stale = 0.0
+    is_stale = options.stale is not None
+    for share_let_go in (0.0, options.stale if is_stale else options.tolerated):
+        common["stale" if is_stale else "tolerated"] = share_let_go
         seeds = range(1, options.seeds + 1)
-        runs = [SimulatedRun(program, **common, tolerated=tolerated, seed=seed) for seed in seeds]
+        runs = [SimulatedRun(program, **common, seed=seed) for seed in seeds]
         times = [time for run in runs for time in run.times]
         check_times(times, options)
         sent, again, *_ = np.sum([run.packets for run in runs], axis=0)
@@ -121,6 +138,12 @@ def tolerated_row(program: Path, options: argparse.Namespace, num_workers: int, 
         cells.append(f"{np.mean(times) / lossless_s:.2f} | {p99:.2f} | {100 * again / sent:.1f} %")
         flushes = 100 * sum(run.flushes for run in runs) / sent
         coverage = float(np.mean([run.coverage for run in runs]))
+        stale = 100 * float(np.mean([run.stale for run in runs]))
+    if is_stale:
+        return (
+            f"| {num_workers} | {100 * float(share):g} % | {of} | {' | '.join(cells)} "
+            f"| {stale:.2f} % |"
+        )
     return (
         f"| {num_workers} | {100 * float(share):g} % | {of} | {' | '.join(cells)} "
         f"| {flushes:.1f} % | {coverage:.3f} |"
@@ -164,6 +187,7 @@ def main() -> None:
         " with --tolerated, loss:up is of contributions and loss:down of results alone",
     )
     parser.add_argument("--tolerated", type=float, help="share of contributions that sums may lack")
+    parser.add_argument("--stale", type=float, help="share of results that workers do without")
     parser.add_argument(
         "--late-wait", choices=("silence", "adaptive"), default="silence", help="with --tolerated"
     )
@@ -173,15 +197,22 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=8, help="default 8")
     parser.add_argument("--chunks", type=int, default=400, help="of a tensor, default 400")
     options = parser.parse_args()
-    is_tolerant = options.tolerated is not None
-    losses = options.loss or (TOLERATED_LOSSES if is_tolerant else LOSSES)
-    print(TOLERATED_HEADING if is_tolerant else HEADING)
+    is_stale, is_tolerant = options.stale is not None, options.tolerated is not None
+    if is_stale and is_tolerant:
+        raise SystemExit("--tolerated and --stale: give one of them")
+    losses, heading = LOSSES, HEADING
+    if is_tolerant:
+        losses, heading = TOLERATED_LOSSES, TOLERATED_HEADING
+    elif is_stale:
+        losses, heading = STALE_LOSSES, STALE_HEADING
+    losses = options.loss or losses
+    print(heading)
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "loss_simulation"
         compile_simulation(program)
         for number in map(int, options.workers.split(",")):
             for text in losses.split(","):
-                of = tolerated_row if is_tolerant else row
+                of = tolerated_row if is_tolerant or is_stale else row
                 print(of(program, options, number, text), flush=True)
 
 

@@ -61,7 +61,9 @@ def _tolerance(job: Job) -> pb.Tolerance | None:
     tolerance = job.straggler.tolerance
     if tolerance is None:
         return None
-    return pb.Tolerance(loss=tolerance.loss, worker_floor=tolerance.least_of_worker)
+    return pb.Tolerance(
+        loss=tolerance.loss, worker_floor=tolerance.least_of_worker, stale=tolerance.stale
+    )
 
 
 def put_counts(message: pb.Job, counts: Mapping[str, Mapping[Outcome, Count]]) -> None:

@@ -50,6 +50,7 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "Straggler.deadline_s": (0, 3600),
     "Tolerance.loss": (0, 1),
     "Tolerance.worker_floor": (0, 1),
+    "Tolerance.stale": (0, 1),
     "Resume.job_number": None,  # compared with the job's
     "Resume.generation": None,  # of a view that may be gone
     "Resume.proposed": None,  # of a change that may be unknown

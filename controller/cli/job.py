@@ -227,7 +227,11 @@ def _straggler(message: pb.Job) -> str:
         parts.append(f"a round closes with {message.quorum} workers")
     if message.deadline_s:
         parts.append(f"a round closes after {message.deadline_s:g} s")
-    if message.HasField("tolerance"):
+    if message.tolerance.stale:
+        parts.append(
+            f"a worker may do without {100 * message.tolerance.stale:g} % of a tensor's results"
+        )
+    elif message.HasField("tolerance"):
         parts.append(
             f"a tensor may lack {100 * message.tolerance.loss:g} % of all contributions, and has at"
             f" least {100 * message.tolerance.worker_floor:g} % of each worker's"

@@ -169,7 +169,7 @@ class Database:
             number = _meta(connection, "job_number") + 1
             _set_meta(connection, "job_number", number)
             connection.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', ?, ?, ?)",
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', ?, ?, ?, ?)",
                 (
                     number, request.name, request.num_workers, JobState.WAITING,
                     request.straggler.quorum, request.straggler.deadline_s, request.weight,
@@ -177,6 +177,7 @@ class Database:
                     None if tolerance is None else tolerance.loss,
                     None if tolerance is None else tolerance.least_of_worker,
                     request.max_priority,
+                    0.0 if tolerance is None else tolerance.stale,
                 ),
             )  # fmt: skip
         return self.job(number)
@@ -403,7 +404,11 @@ def _job(row: sqlite3.Row, views: Iterable[View]) -> Job:
             tolerance=(
                 None
                 if row["tolerated_loss"] is None
-                else LossTolerance(loss=row["tolerated_loss"], worker_floor=row["worker_floor"])
+                else LossTolerance(
+                    loss=row["tolerated_loss"],
+                    worker_floor=row["worker_floor"],
+                    stale=row["stale_results"],
+                )
             ),
         ),
         weight=row["weight"],

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..errors import DatabaseError
 
-SCHEMA_VERSION: Final = 8
+SCHEMA_VERSION: Final = 9
 _TABLES: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE switches (
@@ -81,6 +81,10 @@ _ADDED_BY_7: Final = """
 ALTER TABLE jobs ADD COLUMN max_priority INTEGER NOT NULL DEFAULT 0;
 """
 """Highest priority that a job asks for."""
+_ADDED_BY_9: Final = """
+ALTER TABLE jobs ADD COLUMN stale_results REAL NOT NULL DEFAULT 0;
+"""
+"""Share of results that workers of a job may do without."""
 _STEPS_UP: Final = {
     2: _ADDED_BY_3,
     3: _ADDED_BY_4,
@@ -88,9 +92,11 @@ _STEPS_UP: Final = {
     5: _ADDED_BY_6,
     6: _ADDED_BY_7,
     7: "",  # `path` of jobs may be 'transposed'
+    8: _ADDED_BY_9,
 }
 """Statements that make the next version of a version."""
 _STEPS_DOWN: Final = {
+    9: "ALTER TABLE jobs DROP COLUMN stale_results",
     8: "UPDATE jobs SET path = 'switch' WHERE path = 'transposed'",
     7: "ALTER TABLE jobs DROP COLUMN max_priority",
     6: "ALTER TABLE jobs DROP COLUMN tolerated_loss; ALTER TABLE jobs DROP COLUMN worker_floor",
@@ -139,6 +145,8 @@ def migrate(execute: Execute, version: int, target: int = SCHEMA_VERSION) -> Non
         _refuse_live(execute, target, _LIVE + "tolerated_loss IS NOT NULL", "that tolerate loss")
     if target < 8 <= version:
         _refuse_live(execute, target, _LIVE + "path = 'transposed'", "that are transposed")
+    if target < 9 <= version:
+        _refuse_live(execute, target, _LIVE + "stale_results > 0", "with stale results")
     for step in range(version, target):
         _run(execute, _STEPS_UP[step])
     for step in range(version, target, -1):

@@ -29,6 +29,8 @@ def dump_view(view: View) -> str:
     raw = dataclasses.asdict(view)
     if view.straggler.tolerance is None:
         del raw["straggler"]["tolerance"]  # earlier releases know none
+    elif not view.straggler.tolerance.stale:
+        del raw["straggler"]["tolerance"]["stale"]  # likewise
     return json.dumps(raw, separators=(",", ":"))
 
 

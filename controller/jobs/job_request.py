@@ -63,7 +63,10 @@ class JobRequest:
     def __str__(self) -> str:
         slots = self.slots_wanted or "any number of"
         results = "whole results"
-        if (tolerance := self.straggler.tolerance) is not None:
+        tolerance = self.straggler.tolerance
+        if tolerance is not None and tolerance.stale:
+            results = f"workers that may do without {tolerance.stale:g} of their results"
+        elif tolerance is not None:
             results = (
                 f"results that may lack {tolerance.loss:g} of all contributions, and have at least "
                 f"{tolerance.least_of_worker:g} of each worker's"

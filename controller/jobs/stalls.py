@@ -245,7 +245,8 @@ def _tolerance_text(tensor: pb.Submitted) -> str:
     if not tensor.HasField("tolerance"):
         return "of the job"
     tolerance = tensor.tolerance
-    return f"loss {tolerance.loss!r} with worker_floor {tolerance.worker_floor!r}"
+    text = f"loss {tolerance.loss!r} with worker_floor {tolerance.worker_floor!r}"
+    return text + f" and stale {tolerance.stale!r}" * (tolerance.stale > 0)
 
 
 _FIELDS: Final[Mapping[str, Callable[[pb.Submitted], str]]] = {

@@ -75,10 +75,12 @@ def encode_view(view: View, worker: Worker, links: Mapping[str, SwitchSession]) 
         deadline_s=_deadline_s(view),
         reason=view.reason,
         max_priority=view.max_priority,
+        is_on_host=_is_on_host(view, link),
     )
     if (tolerance := view.straggler.tolerance) is not None:
         message.tolerance.loss = tolerance.loss
         message.tolerance.worker_floor = tolerance.least_of_worker
+        message.tolerance.stale = tolerance.stale
     if view.is_on_switch:
         attachment = view.attachment(worker.worker_id)
         message.child_id = attachment.child_id
@@ -89,6 +91,12 @@ def encode_view(view: View, worker: Worker, links: Mapping[str, SwitchSession]) 
         )
         message.worker_bitmap = attachment.worker_bitmap
     return message
+
+
+def _is_on_host(view: View, link: SwitchSession) -> bool:
+    """Return whether a view has one switch, and this is a process on a host."""
+    switches = {node.switch for tree in view.trees for node in tree.nodes}
+    return len(switches) == 1 and bool(link.config.on_host)
 
 
 def _own_tree(tree: Tree, root: SwitchSession) -> pb.Tree:

@@ -10,6 +10,7 @@ from ..credentials.tokens import token_problem
 from ..errors import ConfigurationError
 from ..options import SessionOptions
 from ..slots.wire import WIRE_VERSION
+from ..straggler import WAIT_FOR_ALL
 from .session_api import session_pb2 as api
 from .view import UNKNOWN_MAC, Endpoint, JobView
 
@@ -64,12 +65,13 @@ class JoinRequest:
             job_run=options.job_run,
             max_priority=options.max_priority,
         )
-        if options.straggler.allow_partial:
+        if options.straggler != WAIT_FOR_ALL:
             join_request.straggler.quorum = options.straggler.quorum or 0
             join_request.straggler.deadline_s = options.straggler.deadline_s or 0.0
             if (tolerance := options.straggler.tolerance) is not None:
                 join_request.straggler.tolerance.loss = tolerance.loss
                 join_request.straggler.tolerance.worker_floor = tolerance.least_of_worker
+                join_request.straggler.tolerance.stale = tolerance.stale
         if isinstance(options.ingress_port, str):
             join_request.ingress_port_name = options.ingress_port
         elif options.ingress_port:

@@ -26,4 +26,5 @@ def _encode(tensor: SubmittedTensor, *, is_awaited: bool) -> api.Submitted:
     if tensor.tolerance is not None:
         message.tolerance.loss = tensor.tolerance.loss
         message.tolerance.worker_floor = tensor.tolerance.least_of_worker
+        message.tolerance.stale = tensor.tolerance.stale
     return message

@@ -93,6 +93,8 @@ class JobView:
     """Members at this worker's switch; None: all."""
     max_priority: int = 0
     """Highest priority of this job's packets that all switches of its trees let through."""
+    is_on_host: bool = False
+    """Whether its switch is one process on a host, and no switch of the network."""
 
     def __post_init__(self) -> None:
         """Check the ranges that the wire format and the protocol set."""
@@ -148,6 +150,7 @@ class JobView:
         switch: Endpoint,
         straggler: StragglerPolicy = WAIT_FOR_ALL,
         max_priority: int = 0,
+        is_on_host: bool = False,
     ) -> Self:
         """Return the view of worker 0 .. num_workers - 1 with one tree of one switch.
 
@@ -170,6 +173,7 @@ class JobView:
             switch=switch,
             straggler=straggler,
             max_priority=max_priority,
+            is_on_host=is_on_host,
         )
 
     @property
@@ -201,6 +205,12 @@ class JobView:
     def is_on_switch(self) -> bool:
         """Whether switches aggregate; else the members do it among themselves."""
         return bool(self.trees)
+
+    @property
+    def may_be_stale(self) -> bool:
+        """Whether workers may do without results, and keep old values in their place."""
+        tolerance = self.straggler.tolerance
+        return self.is_on_host and tolerance is not None and tolerance.stale > 0
 
     @property
     def can_multicast(self) -> bool:

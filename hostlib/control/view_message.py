@@ -13,7 +13,9 @@ from .view import UNKNOWN_MAC, Endpoint, JobView, Member, TreeView
 def decode_tolerance(message: api.View | api.Straggler) -> LossTolerance:
     """Return the tolerance of a message that has one; ConfigurationError if it makes no sense."""
     tolerance = message.tolerance
-    return LossTolerance(loss=tolerance.loss, worker_floor=tolerance.worker_floor)
+    return LossTolerance(
+        loss=tolerance.loss, worker_floor=tolerance.worker_floor, stale=tolerance.stale
+    )
 
 
 def decode_view(view: api.View, *, job: int, worker_id: int, values_per_packet: int) -> JobView:
@@ -56,6 +58,7 @@ def decode_view(view: api.View, *, job: int, worker_id: int, values_per_packet: 
         ),
         neighbours=tuple(view.neighbours) or None,
         max_priority=view.max_priority,
+        is_on_host=view.is_on_host,
     )
 
 

@@ -97,6 +97,7 @@ def wire_id(number: int, summation: Summation, *, is_exact: bool = False) -> int
         text = f"{'exact ' * is_exact}{operation} {label}"
         if tolerance:
             text += f"\0{tolerance.loss!r} {tolerance.least_of_worker!r}"
+            text += f" {tolerance.stale!r}" * (tolerance.stale > 0)
         signature = zlib.crc32(text.encode()) >> POSITION_BITS
     return signature << POSITION_BITS | (number + 1) & ((1 << POSITION_BITS) - 1)
 
@@ -189,6 +190,8 @@ class AllreduceTask:
         # All lanes of an exact number must have the same contributors, so nothing is let go there.
         if self._is_exact:
             return
+        if view.may_be_stale and self._tolerance is not None:
+            values.may_lose = self._tolerance.num_stale(values.num_chunks)
         if not (view.is_on_switch and view.straggler.allow_partial):
             return
         values.bitmaps = np.zeros(values.num_chunks, np.uint32)
@@ -331,7 +334,11 @@ class AllreduceTask:
             source = self.source
             assert source is not None
             counts = result.contributors
-            is_whole = len(counts) == source.num_chunks and counts.all()
+            is_whole = len(counts) == source.num_chunks
+            # The worker that retains the result may have done without as many as this one.
+            tolerance = None if self._is_exact else self._tolerance
+            most = 0 if tolerance is None else tolerance.num_stale(len(counts))
+            is_whole = is_whole and np.count_nonzero(counts == 0) <= most
             is_whole = is_whole and len(result.bitmaps) in (0, source.num_chunks)
             if result.values.size != source.results.size or not is_whole:
                 raise self._malformed(result)
@@ -376,14 +383,28 @@ class AllreduceTask:
             members, contributors, bitmaps = view.member_ids, source.contributors, source.bitmaps
             if not view.has_worker_bitmaps:
                 bitmaps = None
+        kept = source.contributors == 0  # results that this worker has done without
         return Delivery(
             members,
             len(self._flat),
             self._view.values_per_packet,
-            contributors,
+            np.where(kept, np.uint16(len(members)), contributors),
             bitmaps,
             tolerance=self._tolerance,
+            kept=kept,
         )
+
+    def _keep_previous(self, result: NDArray[Any], delivery: Delivery | None) -> None:
+        """Put old values where results were done without, and nothing into what is retained."""
+        if delivery is None or not delivery.num_stale:
+            return
+        previous = self._summation.previous
+        delivery.keep_previous(result, None if previous is None else previous.reshape(-1))
+        source = self.source
+        assert source is not None
+        # Else they are the result itself.
+        if self._fetched is None and not np.may_share_memory(source.results, source.output):
+            source.results[source.contributors == 0] = 0
 
     def _num_contributors(self) -> int:
         if self._fetched is not None:
@@ -439,8 +460,10 @@ class AllreduceTask:
                 )
             )
             return
-        array = source.output.reshape(-1)[: len(self._flat)].reshape(self._shape)
+        flat, delivery = source.output.reshape(-1)[: len(self._flat)], self._delivery()
+        self._keep_previous(flat, delivery)
+        array = flat.reshape(self._shape)
         members = tuple(self._view.member_ids)
         if self._fetched is not None:
             members = self._fetched.members
-        self.future.set_result(array, self._num_contributors(), members, self._delivery())
+        self.future.set_result(array, self._num_contributors(), members, delivery)

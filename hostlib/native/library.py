@@ -210,10 +210,12 @@ class SourceStruct(ctypes.Structure):
         ("contributors", c_void_p),
         ("bitmaps", c_void_p),
         ("tolerance", POINTER(ToleranceStruct)),
+        ("stale_left", c_uint32),
         ("is_mean", c_bool),
         ("has_saturated", c_bool),
         ("is_abandoned", c_bool),
         ("is_finished", c_bool),
+        ("may_be_stale", c_bool),
         ("has_missed", c_bool),
         ("priority", c_uint8),
         ("large_priority", c_uint8),
@@ -243,6 +245,7 @@ class StreamOptionsStruct(ctypes.Structure):
         ("coalesce_s", c_double),
         ("control_priority", c_uint32),
         ("has_adaptive_wait", c_bool),
+        ("has_statements", c_bool),
     )
 
 
@@ -260,6 +263,7 @@ class StreamCountersStruct(ctypes.Structure):
             "replayed",
             "flushed",
             "marked",
+            "kept",
         )
     )
 

@@ -26,3 +26,5 @@ class StreamCounters:
     """Flushes sent for rounds that waited too long."""
     marked: int = 0
     """Of these, with ECN_ECHO: a contribution met congestion."""
+    kept: int = 0
+    """Results that were let go, in whose place old values are kept."""

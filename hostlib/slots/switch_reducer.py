@@ -132,6 +132,7 @@ class SwitchReducer:
             coalesce_s=options.coalesce_s,
             control_priority=view.control_priority,
             has_adaptive_wait=options.late_wait == "adaptive",
+            has_statements=view.may_be_stale,
         )
         count = len(view.trees)
         ids = (ctypes.c_uint16 * count)(*(tree.tree_id for tree in view.trees))

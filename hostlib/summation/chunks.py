@@ -90,6 +90,8 @@ class ChunkSource(Protocol):
     """Where the stream stores which workers are in each chunk's result; None: not wanted."""
     tolerance: ToleranceStruct | None
     """What the results may lack; None: nothing."""
+    may_lose: int
+    """How many results this worker may do without; the chunks then have no contributors."""
     priority: int
     """The switches' queue for its packets."""
     large: NDArray[np.bool_] | None
@@ -147,6 +149,7 @@ class ExponentSource:
     has_missed = False
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None
+    may_lose: int = 0
     priority: int = 0
     large: NDArray[np.bool_] | None = None
     large_priority: int = 0
@@ -243,6 +246,7 @@ class IntegerSource:
     has_missed = False
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None
+    may_lose: int = 0
     priority: int = 0
     large: NDArray[np.bool_] | None = None
     large_priority: int = 0
@@ -285,6 +289,7 @@ class FloatSource:
     has_missed = False
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None
+    may_lose: int = 0
     priority: int = 0
     large: NDArray[np.bool_] | None = None
     large_priority: int = 0

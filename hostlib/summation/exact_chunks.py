@@ -119,6 +119,7 @@ class ExactSource:
     has_missed = False
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None
+    may_lose: int = 0
     priority: int = 0
     large: NDArray[np.bool_] | None = None
     large_priority: int = 0

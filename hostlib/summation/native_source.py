@@ -45,6 +45,8 @@ class NativeSource:
             contributors=address(source.contributors),
             bitmaps=_address(source.bitmaps),
             tolerance=None if source.tolerance is None else ctypes.pointer(source.tolerance),
+            stale_left=source.may_lose,
+            may_be_stale=source.may_lose > 0,
             is_mean=wire.is_mean,
             priority=source.priority,
             large_priority=source.large_priority,

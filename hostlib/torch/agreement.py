@@ -6,10 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..errors import ConfigurationError
 from ..loss_tolerance import LossTolerance
 from ..summation.hadamard import RandomizedHadamard
 
 BY_PARAMETER = "by parameter"
+
+
+def require_equal_replicas(*tolerances: object) -> None:
+    """Raise ConfigurationError if a tolerance lets workers keep old values."""
+    for tolerance in tolerances:
+        if isinstance(tolerance, LossTolerance) and tolerance.stale:
+            raise ConfigurationError(
+                f"stale is {tolerance.stale}: ranks that do without results have other gradients"
+                " than the others, and their models would drift apart; train with loss=..., or use"
+                " Session.allreduce(previous=...) for values that may be stale"
+            )
 
 
 def tolerance_text(tolerance: object) -> str:

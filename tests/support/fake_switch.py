@@ -123,6 +123,8 @@ class FakeSwitch:
         """Peer servers by worker, to be named in views."""
         self.max_priority = 0
         """What views grant."""
+        self.is_on_host = False
+        """What views say of it."""
         self.address = SWITCH
         members = tuple(range(num_workers))
         self.install(self.generation, members, {7: slot_count}, straggler)
@@ -190,6 +192,7 @@ class FakeSwitch:
             switch=self.address,
             straggler=newest.straggler,
             max_priority=self.max_priority,
+            is_on_host=self.is_on_host,
         )
 
     def member(self, worker_id: int) -> Member:

@@ -36,6 +36,7 @@ class Packet(NamedTuple):
     contributors: int
     expected: int
     values: Values
+    exponent: int = 0
 
     @classmethod
     def of(cls, packet: NDArray[np.void]) -> Packet:
@@ -43,7 +44,8 @@ class Packet(NamedTuple):
         header = packet["header"]
         names = ("operation", "slot_index", "round", "tensor_id", "chunk_index", "worker_bitmap")
         names += ("num_contributors", "expected")
-        return cls(*(int(header[name]) for name in names), tuple(packet["values"].tolist()))
+        fields = (int(header[name]) for name in names)
+        return cls(*fields, tuple(packet["values"].tolist()), int(header["exponent"]))
 
 
 def parts(total: int, num_workers: int) -> list[int]:

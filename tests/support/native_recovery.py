@@ -36,6 +36,8 @@ class Slot(ctypes.Structure):
         ("begun_s", c_double),
         ("may_be_late", c_bool),
         ("has_lacked", c_bool),
+        ("is_over", c_bool),
+        ("is_set_aside", c_bool),
         ("flush_s", c_double),
         ("pause_s", c_double),
         ("level", c_uint32),

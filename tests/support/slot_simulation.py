@@ -23,6 +23,7 @@ from fake_switch import FakeSwitch
 from loss_ledger import LossLedger, Packet
 from reference_job import ReferenceJob, worker_children
 from slot_reference import Destination, ReferenceSwitch
+from stale_ledger import StaleLedger
 from stepped_reducer import SteppedReducer
 from switchfold.hostlib.loss_tolerance import LossTolerance
 from switchfold.hostlib.native.library import ToleranceStruct
@@ -55,7 +56,7 @@ class Simulation:
         pause_s: float = 0.0005,
         options: SessionOptions | None = None,
         tolerance: LossTolerance | None = None,
-        ledger: LossLedger | None = None,
+        ledger: LossLedger | StaleLedger | None = None,
         max_priority: int = 0,
     ) -> None:
         """`pause_s`: time between two reads of a worker; a full queue drops."""
@@ -73,6 +74,8 @@ class Simulation:
         self.dropped = 0
         self.bitmaps = np.zeros(0, np.uint32)
         """The workers in each chunk of the last tensor."""
+        self.stale = np.zeros((num_workers, 0), bool)
+        """By worker: the chunks of the last tensor whose results it has done without."""
         self.added: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
         """By tensor and chunk: whose contributions the switch has added up."""
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -80,6 +83,7 @@ class Simulation:
         kind = _SimulatedSwitch if ledger is None else _ReferenceSwitch
         self.switch = kind(self, num_workers, slot_count)
         self.switch.max_priority = max_priority
+        self.switch.is_on_host = tolerance is not None and tolerance.stale > 0
         self.workers = [_Worker(self, i, options) for i in range(num_workers)]
 
     def _is_lost(self, worker_id: int, to: int | None, row: NDArray[Any]) -> bool:
@@ -145,10 +149,12 @@ class Simulation:
         number, num_chunks = self.workers[0].num_submitted, len(whole[0].bitmaps)
         added = [sum(1 << w for w in self.added[number, chunk]) for chunk in range(num_chunks)]
         for worker in whole:
-            np.testing.assert_array_equal(worker.bitmaps, added, "the switch knows better")
+            got = np.where(worker.stale, 0, added)
+            np.testing.assert_array_equal(worker.bitmaps, got, "the switch knows better")
             if self.ledger is not None:
                 worker.compare(self.ledger)
         self.bitmaps = whole[0].bitmaps
+        self.stale = np.array([worker.stale for worker in self.workers])
 
 
 class _Link:
@@ -209,7 +215,7 @@ class _ReferenceSwitch(_SimulatedSwitch):
             children=worker_children({i: (i, i) for i in range(num_workers)}),
             num_workers=num_workers,
             quorum=num_workers,
-            allow_partial=True,
+            allow_partial=simulation.tolerance is None or not simulation.tolerance.stale,
         )
 
     def process(self, worker_id: int, packet: NDArray[np.void]) -> Outcome:
@@ -286,7 +292,10 @@ class _Worker:
     def _enqueue(self, source: IntegerSource | FloatSource) -> None:
         """Let a sum lack what is tolerated, and send it."""
         self._source = source
-        if (tolerance := self._simulation.tolerance) is not None:
+        tolerance = self._simulation.tolerance
+        if tolerance is not None and tolerance.stale:
+            source.may_lose = tolerance.num_stale(source.num_chunks)
+        elif tolerance is not None:
             num_workers = self._simulation.switch.num_workers
             if tolerance.lost(num_workers, source.num_chunks):
                 left, limit = tolerance.budget(num_workers, source.num_chunks, self._worker_id)
@@ -311,12 +320,14 @@ class _Worker:
         source = self._source
         assert source is not None
         if source.bitmaps is None:
-            return np.full(source.num_chunks, (1 << self._simulation.switch.num_workers) - 1, "u4")
+            everybody = (1 << self._simulation.switch.num_workers) - 1
+            return np.full(source.num_chunks, everybody, "u4") * (source.contributors > 0)
         return source.bitmaps
 
     def check(self, num_workers: int) -> None:
         """Check that each sum is that of the workers that are said to be in it."""
         assert self._source is not None
+        assert self.stale.sum() <= self._source.may_lose
         is_in = self.bitmaps[:, None] >> np.arange(num_workers, dtype=np.uint32) & 1
         np.testing.assert_array_equal(is_in.sum(axis=1), self._source.contributors)
         total = is_in @ np.arange(1, num_workers + 1)
@@ -325,9 +336,16 @@ class _Worker:
         if isinstance(self._source, FloatSource):
             given = self._given
         expected = given * np.repeat(total, values)
-        np.testing.assert_array_equal(self._source.output.reshape(-1), expected)
+        is_here = np.repeat(~self.stale, values)
+        np.testing.assert_array_equal(self._source.output.reshape(-1)[is_here], expected[is_here])
 
-    def compare(self, ledger: LossLedger) -> None:
+    @property
+    def stale(self) -> NDArray[np.bool_]:
+        """Chunks of the last tensor whose results this worker has done without."""
+        assert self._source is not None
+        return self._source.contributors == 0
+
+    def compare(self, ledger: LossLedger | StaleLedger) -> None:
         """Have the ledger check what this worker has."""
         assert self._source is not None
         rows = self._source.output.reshape(self._source.num_chunks, -1)

@@ -123,12 +123,14 @@ class Job(_message.Message):
     def __init__(self, name: _Optional[str] = ..., job_number: _Optional[int] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., num_workers: _Optional[int] = ..., min_workers: _Optional[int] = ..., weight: _Optional[float] = ..., path_wanted: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., created_s: _Optional[float] = ..., ended_s: _Optional[float] = ..., generation: _Optional[int] = ..., path: _Optional[str] = ..., slot_count: _Optional[int] = ..., switches: _Optional[_Iterable[str]] = ..., workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., missing_workers: _Optional[_Iterable[int]] = ..., views: _Optional[_Iterable[_Union[JobView, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., switch_counts: _Optional[_Iterable[_Union[SwitchCounts, _Mapping]]] = ..., counts_error: _Optional[str] = ..., tolerance: _Optional[_Union[Tolerance, _Mapping]] = ..., max_priority_wanted: _Optional[int] = ..., max_priority: _Optional[int] = ...) -> None: ...
 
 class Tolerance(_message.Message):
-    __slots__ = ("loss", "worker_floor")
+    __slots__ = ("loss", "worker_floor", "stale")
     LOSS_FIELD_NUMBER: _ClassVar[int]
     WORKER_FLOOR_FIELD_NUMBER: _ClassVar[int]
+    STALE_FIELD_NUMBER: _ClassVar[int]
     loss: float
     worker_floor: float
-    def __init__(self, loss: _Optional[float] = ..., worker_floor: _Optional[float] = ...) -> None: ...
+    stale: float
+    def __init__(self, loss: _Optional[float] = ..., worker_floor: _Optional[float] = ..., stale: _Optional[float] = ...) -> None: ...
 
 class JobView(_message.Message):
     __slots__ = ("generation", "state", "path", "reason", "members", "trees", "row_servers")

@@ -127,12 +127,14 @@ class Straggler(_message.Message):
     def __init__(self, quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., tolerance: _Optional[_Union[Tolerance, _Mapping]] = ...) -> None: ...
 
 class Tolerance(_message.Message):
-    __slots__ = ("loss", "worker_floor")
+    __slots__ = ("loss", "worker_floor", "stale")
     LOSS_FIELD_NUMBER: _ClassVar[int]
     WORKER_FLOOR_FIELD_NUMBER: _ClassVar[int]
+    STALE_FIELD_NUMBER: _ClassVar[int]
     loss: float
     worker_floor: float
-    def __init__(self, loss: _Optional[float] = ..., worker_floor: _Optional[float] = ...) -> None: ...
+    stale: float
+    def __init__(self, loss: _Optional[float] = ..., worker_floor: _Optional[float] = ..., stale: _Optional[float] = ...) -> None: ...
 
 class Resume(_message.Message):
     __slots__ = ("job_number", "generation", "proposed", "secret")
@@ -147,7 +149,7 @@ class Resume(_message.Message):
     def __init__(self, job_number: _Optional[int] = ..., generation: _Optional[int] = ..., proposed: _Optional[int] = ..., secret: _Optional[bytes] = ...) -> None: ...
 
 class View(_message.Message):
-    __slots__ = ("generation", "num_workers", "members", "trees", "child_id", "worker_bitmap", "switch_address", "switch_mac", "switch_udp_port", "quorum", "deadline_s", "reason", "neighbours", "tolerance", "max_priority")
+    __slots__ = ("generation", "num_workers", "members", "trees", "child_id", "worker_bitmap", "switch_address", "switch_mac", "switch_udp_port", "quorum", "deadline_s", "reason", "neighbours", "tolerance", "max_priority", "is_on_host")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
@@ -163,6 +165,7 @@ class View(_message.Message):
     NEIGHBOURS_FIELD_NUMBER: _ClassVar[int]
     TOLERANCE_FIELD_NUMBER: _ClassVar[int]
     MAX_PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    IS_ON_HOST_FIELD_NUMBER: _ClassVar[int]
     generation: int
     num_workers: int
     members: _containers.RepeatedCompositeFieldContainer[Member]
@@ -178,7 +181,8 @@ class View(_message.Message):
     neighbours: _containers.RepeatedScalarFieldContainer[int]
     tolerance: Tolerance
     max_priority: int
-    def __init__(self, generation: _Optional[int] = ..., num_workers: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., trees: _Optional[_Iterable[_Union[Tree, _Mapping]]] = ..., child_id: _Optional[int] = ..., worker_bitmap: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_mac: _Optional[str] = ..., switch_udp_port: _Optional[int] = ..., quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., reason: _Optional[str] = ..., neighbours: _Optional[_Iterable[int]] = ..., tolerance: _Optional[_Union[Tolerance, _Mapping]] = ..., max_priority: _Optional[int] = ...) -> None: ...
+    is_on_host: bool
+    def __init__(self, generation: _Optional[int] = ..., num_workers: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., trees: _Optional[_Iterable[_Union[Tree, _Mapping]]] = ..., child_id: _Optional[int] = ..., worker_bitmap: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_mac: _Optional[str] = ..., switch_udp_port: _Optional[int] = ..., quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., reason: _Optional[str] = ..., neighbours: _Optional[_Iterable[int]] = ..., tolerance: _Optional[_Union[Tolerance, _Mapping]] = ..., max_priority: _Optional[int] = ..., is_on_host: bool = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("worker_id", "address", "peer_address", "peer_port")

@@ -37,6 +37,8 @@ typedef struct {
   double begun_s; // when it was first sent
   bool may_be_late; // this worker closes it if it takes too long
   bool has_lacked; // the result of its round before lacked somebody, who may not have it yet
+  bool is_over;      // its round, as a contribution of another worker says; see stale.h
+  bool is_set_aside; // it may be done without, see stale.h
 
   // See straggler.h.
   double flush_s, pause_s;

@@ -40,7 +40,9 @@ typedef struct source {
   uint16_t *contributors;   // by chunk
   uint32_t *bitmaps;        // by chunk: the workers in its result; NULL: not wanted
   tolerance_t *tolerance;   // NULL: all contributions are waited for
+  uint32_t stale_left;      // results that this worker may still do without; their chunks have no contributors in the end
   bool is_mean, has_saturated, is_abandoned, is_finished;
+  bool may_be_stale; // this worker may do without results, see stale.h
   bool has_missed; // the switch no longer had a chunk's result for this worker
   uint8_t priority; // of its packets: the switches' queue
   uint8_t large_priority; // of packets of large chunks, not below the others

@@ -34,7 +34,9 @@ bool stream_init(stream_t *stream, transport_t *transport, const stream_options_
                                                 congestion_tolerated(options->num_workers)),
                        .straggler = straggler_new(options->straggler_s, options->maximum_rto_s),
                        .closing = closing_new(options->has_adaptive_wait),
+                       .stale = stale_new(),
                        .lock = PTHREAD_MUTEX_INITIALIZER};
+  if (operation != AGGREGATE_ADD) stream->options.has_statements = false; // exponents are all wanted
   stream_publish(stream);
   stream->datagrams = calloc(slot_count, stream->datagram_bytes);
   stream->scratch = calloc(slot_count, sizeof(slot_t *));
@@ -134,6 +136,7 @@ static void skip_abandoned(stream_t *stream) {
 
 static void release(stream_t *stream, slot_t *slot) {
   slot->is_busy = false;
+  if (slot->is_set_aside) stale_stop(stream, slot);
   slot->hold_s = INFINITY;
   straggler_stop(slot);
   stream->outstanding--;
@@ -168,6 +171,18 @@ void stream_miss(stream_t *stream, slot_t *slot, double now_s) {
   advance(stream, now_s);
 }
 
+// Have old values kept in the place of results. Rounds that are over need no more of this worker.
+static void keep_stale(stream_t *stream, slot_t *const *slots, uint32_t count, double now_s) {
+  for (uint32_t i = 0; i < count; i++) {
+    stale_keep(stream, slots[i]);
+    release(stream, slots[i]);
+    recovery_release(&stream->recovery, slots[i]);
+  }
+  stream->counters.kept += count;
+  if (!stream->outstanding) recovery_rest(&stream->recovery);
+  if (count) advance(stream, now_s);
+}
+
 // Write the next chunk's datagram into its slot. Returns false if the caller has not prepared its values.
 static bool prepare(stream_t *stream, double now_s) {
   const stream_options_t *options = &stream->options;
@@ -184,6 +199,7 @@ static bool prepare(stream_t *stream, double now_s) {
   slot->is_large = source->large && source->large[chunk];
   slot->is_ahead = slot->is_large && source->large_priority > source->priority;
   slot->paid = slot->signs = 0;
+  slot->is_over = false;
   slot->hold_s = INFINITY;
 
   bool is_last = chunk + 1 == source->num_chunks;
@@ -205,6 +221,7 @@ static bool prepare(stream_t *stream, double now_s) {
   store32(at + BITMAP_AT, options->worker_bitmap);
   store16(at + CONTRIBUTORS_AT, 1);
   at[EXPONENT_AT] = source->exponents ? source->exponents[chunk] : 0;
+  if (options->has_statements) at[EXPONENT_AT] = stale_statement(stream, stream->prepared);
   source_fill(source, chunk, at + HEADER_BYTES, values);
 
   stream->prepared++;
@@ -232,8 +249,10 @@ static uint32_t collect(stream_t *stream, double now_s, uint8_t **datagrams) {
   uint64_t limit = stream->base + stream->slot_count;
   uint32_t window = congestion_limit(&stream->window), count = 0;
   window = closing_window(&stream->closing, window, stream->slot_count, &stream->rtt);
-  if (stream->outstanding >= window) return 0;
-  if (limit > stream->next_chunk + (window - stream->outstanding)) limit = stream->next_chunk + (window - stream->outstanding);
+  window = stale_window(stream, window);
+  uint32_t in_flight = stream->outstanding - stream->num_set_aside;
+  if (in_flight >= window) return 0;
+  if (limit > stream->next_chunk + (window - in_flight)) limit = stream->next_chunk + (window - in_flight);
   if (limit > end_of(stream->sending)) limit = end_of(stream->sending);
   for (uint64_t place = stream->next_chunk; place < limit && count < BATCH; place++, count++) {
     if (place == stream->prepared && !prepare(stream, now_s)) break;
@@ -317,6 +336,9 @@ static int send_flushes(stream_t *stream, slot_t *const *slots, uint32_t count) 
 static int close_tolerated(stream_t *stream, slot_t **slots, uint32_t count, double now_s, sign_t sign) {
   uint32_t num_again = 0, num_closing = 0;
   for (uint32_t i = 0; i < count; i++) {
+    stale_remedy_t stale = stale_remedy(stream, slots[i], now_s, sign == BY_RESULTS);
+    if (stale == STALE_KEEP) keep_stale(stream, &slots[i], 1, now_s);
+    if (stale != STALE_REPAIR) continue;
     remedy_t remedy = closing_remedy(stream, slots[i], now_s, sign);
     if (remedy == SEND_AGAIN) slots[num_again++] = slots[i];
     if (remedy == CLOSE) stream->to_close[num_closing++] = slots[i];
@@ -357,6 +379,8 @@ bool stream_take(stream_t *stream, slot_t *slot, const uint8_t *datagram) {
   source_keep(source, slot->chunk, datagram + HEADER_BYTES, load16(datagram + CONTRIBUTORS_AT),
               stream->options.values_per_packet);
   if (source->bitmaps) source->bitmaps[slot->chunk] = load32(datagram + BITMAP_AT);
+  if (stream->options.has_statements) stale_note_result(stream, slot, datagram[EXPONENT_AT]);
+  if (source->may_be_stale && slot->signs) stale_learn(stream, flags & REPLAY);
   // A result that a flush caused, or asked for again, tells no round trip.
   bool is_prompt = !(flags & FLUSHED) && !slot->paid;
   if (source->tolerance) {
@@ -399,6 +423,7 @@ int stream_end(stream_t *stream, double now_s) {
   stream->counters.marked += stream->num_marked;
   congestion_on_results(&stream->window, count, stream->num_marked, stream->outstanding + count);
   advance(stream, now_s);
+  if (stream->options.has_statements) keep_stale(stream, stream->scratch, stale_due(stream, stream->scratch), now_s);
   // In order, all chunks without result were sent after those that have one, which can show no loss.
   if (stream->is_in_order && !stream->recovery.num_again) return 0;
   return send_lost(stream, now_s);

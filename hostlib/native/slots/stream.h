@@ -20,6 +20,7 @@
 #include "rtt.h"
 #include "slot.h"
 #include "source.h"
+#include "stale.h"
 #include "straggler.h"
 #include "tolerance.h"
 #include "../transport/transport.h"
@@ -36,6 +37,7 @@ typedef struct {
   uint64_t replayed;            // of these, answers to retransmissions
   uint64_t flushed;             // flushes sent for rounds that waited too long, or that may lack contributions
   uint64_t marked;              // of the results, with ECN_ECHO: a contribution met congestion
+  uint64_t kept;                // results let go, in whose place old values are kept
 } stream_counters_t;
 
 // What all datagrams of a view share.
@@ -53,6 +55,7 @@ typedef struct {
   double coalesce_s; // longest pause before a receive, see pace.h
   uint32_t control_priority; // of packets that carry no values: flushes
   bool has_adaptive_wait; // see closing.h
+  bool has_statements;    // contributions of values state which rounds are over, see stale.h
 } stream_options_t;
 
 // What the caller shows and decides by.
@@ -76,6 +79,7 @@ typedef struct stream {
   recovery_t recovery;
   straggler_t straggler;
   closing_t closing;
+  stale_t stale;
   // Place of the first chunk that this worker may close without all contributions. If it has missed a result, it must not
   // let others miss results of the same tensor: they could have them from no worker. See docs/protocol.md.
   uint64_t lenient_from;
@@ -89,6 +93,7 @@ typedef struct stream {
   uint64_t prepared;         // first one whose datagram is not in its slot yet
   uint64_t end;              // first one that no tensor has claimed
   uint32_t outstanding;      // sent, and no result yet
+  uint32_t num_set_aside;    // of these: wait for a statement, see stale.h
   bool has_finished;         // a source has finished since the caller last looked
 
   // The batch of results under way.

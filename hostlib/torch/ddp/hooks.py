@@ -30,7 +30,12 @@ from ...session_checks import check_large_first_of
 from ...step_tolerance import CriticalRegimes, LossGuard, StepTolerance
 from ...straggler import WAIT_FOR_ALL, StragglerPolicy
 from ...summation.hadamard import RandomizedHadamard
-from ..agreement import differences, dispersal_text, tolerance_text
+from ..agreement import (
+    differences,
+    dispersal_text,
+    require_equal_replicas,
+    tolerance_text,
+)
 from ..backend import BACKEND_NAME
 from ..bounded_loss import (
     BoundedSum,
@@ -125,6 +130,7 @@ class SwitchfoldState:
         is_own = tolerance is not None
         if tolerance is None:
             tolerance = (straggler if session is None else session.view.straggler).tolerance
+        require_equal_replicas(tolerance)
         # Before a rank refuses an option, or asks for a job, that the others do not.
         self._agree(
             {

@@ -16,6 +16,7 @@ from ...loss_tolerance import NO_LOSS, Delivery, LossTolerance, strictest
 from ...session import Session
 from ...session_checks import check_large_first_of
 from ...step_tolerance import CriticalRegimes, LossGuard, StepTolerance
+from ..agreement import require_equal_replicas
 from ..bounded_loss import BoundedSum
 from .trained_layers import TrainedLayer
 
@@ -54,6 +55,8 @@ class SwitchLosses:
             )
         if choice is not None:
             _check(choice, layers)
+        given = choice.values() if isinstance(choice, Mapping) else (choice,)
+        require_equal_replicas(self._of_job, *given)
         if large_first:
             if session is None:
                 raise ConfigurationError(

@@ -40,24 +40,31 @@ def mean_s(program: Path, num_chunks: int, **settings: float) -> float:
 def test_tolerance_is_never_slower_than_repair(program: Path, of: str, share: float) -> None:
     """Contributions, results or both are lost: as many as a tenth that is tolerated, or more."""
     repair_s = mean_s(program, 2000, **{of: share})
-    assert mean_s(program, 2000, tolerated=0.1, **{of: share}) <= repair_s * NOISE
+    assert mean_s(program, 2000, tolerated=0.1, stale=None, **{of: share}) <= repair_s * NOISE
 
 
 @pytest.mark.parametrize("of", ["up", "down", "loss"])
 def test_small_tensors_do_not_wait_for_closers(program: Path, of: str) -> None:
     """Of 20 chunks: nothing else is to be sent while the last ones wait."""
     repair_s = mean_s(program, 20, **{of: 0.05})
-    assert mean_s(program, 20, tolerated=0.1, **{of: 0.05}) <= repair_s * NOISE
+    assert mean_s(program, 20, tolerated=0.1, stale=None, **{of: 0.05}) <= repair_s * NOISE
 
 
 def test_lost_contributions_cost_a_tenth_of_the_time_at_most(program: Path) -> None:
     lossless_s = mean_s(program, 2000)
-    assert mean_s(program, 2000, tolerated=0.1, up=0.05) <= 1.1 * lossless_s
+    assert mean_s(program, 2000, tolerated=0.1, stale=None, up=0.05) <= 1.1 * lossless_s
 
 
 def test_row_tells_what_is_lacking(program: Path) -> None:
     options = Namespace(
-        chunks=400, seeds=1, seconds=1, tolerated=0.1, late_wait="silence", nap=0.0, awake=0.2
+        chunks=400,
+        seeds=1,
+        seconds=1,
+        tolerated=0.1,
+        stale=None,
+        late_wait="silence",
+        nap=0.0,
+        awake=0.2,
     )
     cells = tolerated_row(program, options, 4, "0.05:up").split("|")
     assert cells[3].strip() == "contributions"
@@ -66,9 +73,18 @@ def test_row_tells_what_is_lacking(program: Path) -> None:
 
 def test_row_of_an_unknown_direction_is_refused(program: Path) -> None:
     options = Namespace(
-        chunks=400, seeds=1, seconds=1, tolerated=0.1, late_wait="silence", nap=0.0, awake=0.2
+        chunks=400,
+        seeds=1,
+        seconds=1,
+        tolerated=0.1,
+        stale=None,
+        late_wait="silence",
+        nap=0.0,
+        awake=0.2,
     )
-    with pytest.raises(SystemExit, match=r"--loss 0\.05:left with --tolerated: give SHARE"):
+    with pytest.raises(
+        SystemExit, match=r"--loss 0\.05:left with --tolerated or --stale: give SHARE"
+    ):
         tolerated_row(program, options, 4, "0.05:left")
 
 
@@ -106,3 +122,21 @@ def test_window_paces_datagrams_at_10_mbit_s(program: Path, num_workers: int) ->
     assert paced.marked > 0
     assert paced.dropped == 0
     assert SimulatedRun(program, **link, queue=64).dropped > 0
+
+
+def test_row_of_stale_results_compares_them_with_repair(program: Path) -> None:
+    options = Namespace(
+        chunks=400,
+        seeds=1,
+        seconds=1,
+        tolerated=None,
+        stale=0.1,
+        late_wait="silence",
+        nap=0.0,
+        awake=0.2,
+    )
+    cells = tolerated_row(program, options, 4, "0.05:down").strip("| ").split(" | ")
+    assert cells[:3] == ["4", "5 %", "results"]
+    repaired, stale, kept = (float(cells[i].removesuffix(" %")) for i in (5, 8, 9))
+    assert stale < repaired / 2
+    assert 2.5 < kept <= 10

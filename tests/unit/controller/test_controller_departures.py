@@ -153,6 +153,7 @@ def test_job_of_the_release_before_ends_at_the_start_of_this_one(tmp_path: Path)
             _leave_running(config.database, (WorkerState.JOINED,))
             with contextlib.closing(sqlite3.connect(config.database)) as connection:
                 connection.executescript(
+                    "ALTER TABLE jobs DROP COLUMN stale_results; "
                     "ALTER TABLE jobs DROP COLUMN max_priority; "
                     "ALTER TABLE jobs DROP COLUMN tolerated_loss; "
                     "ALTER TABLE jobs DROP COLUMN worker_floor; "

@@ -377,6 +377,7 @@ def test_jobs_of_the_release_before_have_no_token(tmp_path: Path):
     before.close()
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.executescript(
+            "ALTER TABLE jobs DROP COLUMN stale_results; "
             "ALTER TABLE jobs DROP COLUMN max_priority; "
             "ALTER TABLE jobs DROP COLUMN tolerated_loss; "
             "ALTER TABLE jobs DROP COLUMN worker_floor; "

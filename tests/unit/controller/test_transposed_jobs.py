@@ -249,6 +249,7 @@ def test_workers_are_told_the_root_of_each_tree(tmp_path: Path) -> None:
                 view = member.view
                 assert roots_of(view) == ["10.9.0.1", "10.9.0.2", "10.9.0.3"]
                 assert view.switch_address == "10.9.0.1"
+                assert not view.is_on_host, "it is one of several"
                 assert list(view.neighbours) == [0, 1, 2]
                 worker_id = member.join_request.worker_id
                 assert (view.child_id, view.worker_bitmap) == (worker_id, 1 << worker_id)
