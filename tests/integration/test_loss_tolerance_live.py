@@ -180,7 +180,8 @@ def test_job_shows_its_tolerance_and_refuses_another_one(testbed: LiveTestbed) -
         assert code == 0
         assert "may lack 10 % of all contributions, and has at least 80 % of each worker's" in out
         shown = testbed.show("job", "show", "shown")
-        assert shown["tolerance"] == {"loss": 0.1, "worker_floor": 0.8}, json.dumps(shown)
+        expected = {"loss": 0.1, "worker_floor": 0.8, "stale": 0.0}
+        assert shown["tolerance"] == expected, json.dumps(shown)
 
 
 def test_workers_that_disagree_are_told(testbed: LiveTestbed) -> None:
