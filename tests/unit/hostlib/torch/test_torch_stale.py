@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch", reason="torch is not installed")
-
 from lossy_sums import LossySession
 from switchfold.hostlib import ConfigurationError
 from switchfold.hostlib.loss_fill import FillPolicy
 from switchfold.hostlib.loss_tolerance import LossTolerance
 from switchfold.hostlib.straggler import StragglerPolicy
-from switchfold.hostlib.torch.agreement import require_equal_replicas
-from switchfold.hostlib.torch.hybrid.switch_losses import SwitchLosses
+from torch_ranks import require_torch
+
+require_torch()
+
+from switchfold.hostlib.torch.agreement import require_equal_replicas  # noqa: E402
+from switchfold.hostlib.torch.hybrid.switch_losses import SwitchLosses  # noqa: E402
 
 STALE = LossTolerance(loss=0, stale=0.1)
 
