@@ -11,7 +11,6 @@ and must send the same bytes.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 from collections import Counter
@@ -33,6 +32,7 @@ from loss_network import (
     SettingsStruct,
 )
 from reference_job import ReferenceJob, worker_children
+from schedule_runs import run_schedules
 from slot_reference import Destination, ReferenceSwitch
 from switchfold.hostlib.loss_tolerance import LossTolerance
 from switchfold.hostlib.slots.switch_reducer import split_slots
@@ -181,25 +181,5 @@ def run_schedule(number: int, seed: int) -> Counter[str]:
     return counts
 
 
-def main() -> int:
-    """Run schedules; the first that fails ends it with its number."""
-    parser = argparse.ArgumentParser(prog="python -m loss_schedules", description=__doc__)
-    parser.add_argument("--schedules", type=int, default=20_000)
-    parser.add_argument("--first", type=int, default=0, help="number of the first")
-    parser.add_argument("--seed", type=int, default=1, help="of all")
-    options = parser.parse_args()
-    counts: Counter[str] = Counter()
-    for done in range(options.schedules):
-        number = options.first + done
-        try:
-            counts += run_schedule(number, options.seed)
-        except AssertionError as error:
-            error.add_note(f"schedule {number} of seed {options.seed}")
-            raise
-        if (done + 1) % REPORT_EVERY == 0 or done + 1 == options.schedules:
-            print(f"{done + 1} schedules: {dict(counts)}", flush=True)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_schedules("loss_schedules", __doc__, run_schedule, REPORT_EVERY))

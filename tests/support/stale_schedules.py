@@ -8,7 +8,6 @@ python -m stale_schedules [--schedules N] [--first N] [--seed N], with this fold
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 from collections import Counter
@@ -17,6 +16,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from schedule_runs import run_schedules
 from slot_simulation import Simulation
 from stale_ledger import StaleLedger
 from switchfold.hostlib.loss_tolerance import LossTolerance
@@ -69,25 +69,5 @@ def run_schedule(number: int, seed: int) -> Counter[str]:
     return Counter(stale=ledger.num_stale, statements=ledger.num_statements, again=ledger.num_again)
 
 
-def main() -> int:
-    """Run schedules; the first that fails ends it with its number."""
-    parser = argparse.ArgumentParser(prog="python -m stale_schedules", description=__doc__)
-    parser.add_argument("--schedules", type=int, default=20_000)
-    parser.add_argument("--first", type=int, default=0, help="number of the first")
-    parser.add_argument("--seed", type=int, default=1, help="of all")
-    options = parser.parse_args()
-    counts: Counter[str] = Counter()
-    for done in range(options.schedules):
-        number = options.first + done
-        try:
-            counts += run_schedule(number, options.seed)
-        except AssertionError as error:
-            error.add_note(f"schedule {number} of seed {options.seed}")
-            raise
-        if (done + 1) % REPORT_EVERY == 0 or done + 1 == options.schedules:
-            print(f"{done + 1} schedules: {dict(counts)}", flush=True)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_schedules("stale_schedules", __doc__, run_schedule, REPORT_EVERY))
