@@ -31,17 +31,17 @@ def applicant_name(request: Applicant) -> str:
     return f"row server {request.server_id}"
 
 
-def candidate_switches(
+def worker_switch(
     join_request: pb.JoinRequest, switches: Sequence[SwitchConfig], is_ready: Callable[[str], bool]
-) -> Sequence[SwitchConfig]:
-    """Return the switches that a worker may be at.
+) -> SwitchConfig:
+    """Return a worker's switch, as `attached_switch`.
 
-    A worker of a transposed job is at all that list it, and needs one of them; so it joins by one
-    that is there.
+    A worker of a transposed job is at all switches that list it, and needs one of them; so it joins
+    by one that is there.
     """
-    if join_request.path != pb.TRANSPOSED:
-        return switches
-    return [switch for switch in switches if is_ready(switch.name)] or switches
+    if join_request.path == pb.TRANSPOSED:
+        switches = [switch for switch in switches if is_ready(switch.name)] or switches
+    return attached_switch(join_request, switches)
 
 
 def attached_switch(request: Applicant, switches: Sequence[SwitchConfig]) -> SwitchConfig:

@@ -38,7 +38,7 @@ from .arrival import (
     requested_job,
     running_refusal,
 )
-from .attachment import attached_switch, attached_worker, candidate_switches
+from .attachment import attached_worker, worker_switch
 from .diagnosis import Diagnosis
 from .job import Job, JobNumber, View, ViewState, Worker
 from .job_manager import JobManager
@@ -141,10 +141,12 @@ class Membership:
             return self._resume(live, join_request, who)
         # Before all else: a stranger learns nothing of the job, and ends none that is deserted.
         self._proved(join_request, live, who)
-        switches = candidate_switches(
+        switch = worker_switch(
             join_request, self._config.switches, lambda name: self._links[name].is_ready
         )
-        switch = attached_switch(join_request, switches)
+        limit_s = min(join_timeout_s(join_request, self._config), self._config.no_route_s)
+        if await self._links[switch.name].wait_back(limit_s):
+            return await self.enter(join_request, source)  # all of the above may have changed
         worker = attached_worker(join_request, switch)
         check_place(worker, self._config)
         check_compatible(join_request, self._links[switch.name])

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import enum
 import logging
 from collections.abc import AsyncGenerator, Callable
@@ -118,6 +119,7 @@ class SwitchSession:
         self._admitted: frozenset[TreeId] = frozenset()
         """Trees whose entries the switch should still have after a reconnect."""
         self._settings = settings
+        self._has_been_ready = False
         self._switch: Switch | None = None
         self._reconciler: Reconciler | None = None
         self._row_reconciler: RowReconciler | None = None
@@ -165,6 +167,14 @@ class SwitchSession:
             raise self.error or self._unreachable("no answer") from exc
         if self.state not in (LinkState.READY, LinkState.BACKUP) and self.error is not None:
             raise self.error
+
+    async def wait_back(self, timeout_s: float) -> bool:
+        """Wait for a switch that has been ready and is away; return whether it has come back."""
+        if self.is_ready or not self._has_been_ready:
+            return False
+        with contextlib.suppress(TimeoutError):
+            await self._wait_for(frozenset({LinkState.READY}), timeout_s)
+        return self.is_ready
 
     async def _wait_for(self, states: frozenset[LinkState], timeout_s: float) -> None:
         async with asyncio.timeout(timeout_s), self._changed:
@@ -422,6 +432,7 @@ class SwitchSession:
     async def _set_state(self, state: LinkState, error: SwitchError | None) -> None:
         async with self._changed:
             self.state, self.error = state, error
+            self._has_been_ready |= self.is_ready
             self._changed.notify_all()
 
     def _unreachable(self, detail: str) -> SwitchUnreachableError:

@@ -9,11 +9,13 @@ import dataclasses
 from pathlib import Path
 from unittest.mock import patch
 
+import grpc
 import pytest
 from finsy.proto import p4r
 
 from controller_fixtures import (
     HOSTS,
+    FakeWorker,
     fake_switch,
     join_all,
     make_config,
@@ -195,6 +197,56 @@ def test_switch_that_restarts_empty_is_repaired(tmp_path: Path):
             assert fake.num_pushes == 2
             for worker in workers:
                 await worker.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+def test_worker_that_joins_while_its_switch_restarts_waits_for_it(tmp_path: Path, is_running: bool):
+    async def scenario() -> None:
+        async with running_controller(tmp_path, no_route_s=600.0) as (server, fake):
+            workers: list[FakeWorker] = []
+            if is_running:
+                workers = await join_all(server.address, 2)
+                for worker in workers:
+                    await worker.join_reply()
+            link, waits = server.links["s1"], asyncio.Event()
+            wait_back = link.wait_back
+
+            async def note(timeout_s: float) -> bool:
+                if not link.is_ready:
+                    waits.set()
+                return await wait_back(timeout_s)
+
+            await fake.stop()
+            await until(lambda: not link.is_ready)
+            with patch.object(link, "wait_back", note):
+                last = FakeWorker(server.address, 2, 3, is_joining=is_running)
+                joining = [await last.join()]
+                if not is_running:
+                    joining += [await FakeWorker(server.address, i, 3).join() for i in range(2)]
+                await waits.wait()
+                fake.restart_empty()
+                await fake.start(int(fake.address.rpartition(":")[2]))
+                for worker in joining:
+                    assert (await worker.join_reply()).view.num_workers == 3
+            for worker in (*workers, *joining):
+                await worker.close()
+
+    run(scenario())
+
+
+def test_worker_whose_switch_does_not_come_back_is_refused(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path, no_route_s=0.2) as (server, fake):
+            await fake.stop()
+            await until(lambda: not server.links["s1"].is_ready)
+            worker = await FakeWorker(server.address, 0, 1).join()
+            code, text = await worker.refusal()
+            assert code is grpc.StatusCode.UNAVAILABLE
+            assert "switch s1" in text
+            assert "is not reachable" in text
+            await worker.close()
 
     run(scenario())
 
