@@ -29,7 +29,8 @@ run fail.
 "measured" is the time from the failure until the members were steady; "pause" is the longest time
 without a finished tensor at any of them. Drills of parameter servers end when each worker has the
 receipts of nine more pushes, since the first eight may be of before; "+" is what nine took just
-before the failure, the longest of three times, which is much on BMv2, and varies.
+before the failure, the longest of three times. On BMv2, workers push only twice a second, which is
+half of what it can forward, with at most two pushes under way; three receipts count there.
 [Operations](operations.md#drills) explains what the workers and the controller do. Tests run some
 of these drills without their times (`tests/integration/test_failure_drills.py`), and a random
 drill.

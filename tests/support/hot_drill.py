@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -32,6 +33,16 @@ DEADLINE_S = 120.0
 PORT = 7000
 
 
+@dataclass(frozen=True, kw_only=True)
+class PushLoad:
+    """How much each worker pushes."""
+
+    most_open: int = 8
+    """Pushes without a receipt."""
+    pushes_per_s: float = float("inf")
+    """At most; infinite: as fast as receipts come."""
+
+
 class Victim(enum.StrEnum):
     """What is killed."""
 
@@ -44,7 +55,7 @@ class Victim(enum.StrEnum):
 class HotDrill:
     """Workers, servers with a log, a switch and a controller, on hosts of their own."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what drills differ in
         self,
         testbed: Testbed,
         folder: Path,
@@ -53,14 +64,21 @@ class HotDrill:
         num_servers: int,
         hot_keys: int,
         logs: Path | None = None,
+        load: PushLoad | None = None,
     ) -> None:
         """`testbed` has a host for each worker, then one for each server.
 
         The servers' logs are in `logs`, or in `folder`.
         """
+        load = load or PushLoad()
         self._testbed, self._folder, self._logs = testbed, folder, logs or folder
         self.num_workers, self._num_servers = num_workers, num_servers
-        self._environment = {"HOT_KEYS": str(hot_keys), "OMP_NUM_THREADS": "1"}
+        self._environment = {
+            "HOT_KEYS": str(hot_keys),
+            "MOST_OPEN": str(load.most_open),
+            "PUSHES_PER_S": str(load.pushes_per_s),
+            "OMP_NUM_THREADS": "1",
+        }
         self._stack = contextlib.ExitStack()
         self._workers: list[subprocess.Popen[str]] = []
         self._servers: list[subprocess.Popen[str]] = []

@@ -6,8 +6,9 @@ Worker w adds to value w of each row, so the row tells how often it has counted.
 asked for and what has been confirmed is in a file that outlives the process: `PushCounts`.
 
 Arguments: folder, then HOST:PORT of each server. The worker writes "ready" when it begins, pushes
-until the file `STOP` is in the folder, and then writes "done". With READ_ROWS=1 in its environment,
-a process stores the table's values in the file `VALUES` instead.
+until the file `STOP` is in the folder, and then writes "done". MOST_OPEN and PUSHES_PER_S in its
+environment say how much it pushes. With READ_ROWS=1 there, a process stores the table's values in
+the file `VALUES` instead.
 """
 
 from __future__ import annotations
@@ -35,8 +36,6 @@ NUM_KEYS = 400
 WIDTH = 8
 """Most workers."""
 BATCH = 64
-WINDOW = 8
-"""Most pushes without a receipt."""
 LIMIT_S = 120.0
 STOP = "stop"
 VALUES = "values.npy"
@@ -108,14 +107,19 @@ def _push(folder: Path, worker_id: int, rows: SparseTable) -> None:
     gradients = np.zeros((BATCH, WIDTH), np.float32)
     gradients[:, worker_id] = 1
     all_keys = keys()
+    most_open, pause_s = int(os.environ["MOST_OPEN"]), 1 / float(os.environ["PUSHES_PER_S"])
+    next_s = time.monotonic()
     window: deque[tuple[NDArray[np.int64], Future[None]]] = deque()
     for places in _batches(worker_id, counts.num_pushes):
         is_stopping = (folder / STOP).exists()
         if not is_stopping:
+            now_s = time.monotonic()
+            time.sleep(max(0.0, next_s - now_s))
+            next_s = max(next_s, now_s) + pause_s
             counts.asked[places] += 1
             window.append((places, rows.push(all_keys[places], gradients)))
             rows.pull(all_keys[places[:8]]).result(LIMIT_S)
-        while window and (is_stopping or len(window) == WINDOW or window[0][1].done()):
+        while window and (is_stopping or len(window) == most_open or window[0][1].done()):
             pushed, future = window.popleft()
             try:
                 future.result(LIMIT_S)
