@@ -23,11 +23,15 @@ from .errors import (
     UnknownTransferError,
 )
 from .grouping import AggregationPlaces, plan_groups
+from .model_transfers import ModelTransfers
 from .network import ResidualNetwork, TransferNetwork
+from .open_transfers import Carried, OpenTransfers
 from .ordering import order_transfers
 from .server_queue import ServerQueue
 from .tally import WorkerTally
 from .transfers import (
+    ModelGrant,
+    ModelRequest,
     PlannedTransfer,
     TransferDrop,
     TransferGrant,
@@ -74,14 +78,13 @@ class TransferScheduler:
     ) -> None:
         """`servers` are hosts, with the number of updates that each one's model contains now."""
         self._options = options or SchedulerOptions()
-        self._network = network
-        self._residual = ResidualNetwork(network)
+        self._open = OpenTransfers(network)
         self._servers: dict[str, ServerQueue] = {}
         for server, version in servers.items():
-            network.check_host(server, "server")
             check_whole(f"version of {server}", version, 0)
             self._servers[server] = ServerQueue(server, version)
-        self._check_places()
+        self._check_stations(network)
+        self._models = ModelTransfers(servers, self._open)
         self._now_s = -math.inf
         self._server_of: dict[int, str] = {}
         """By id of each transfer that waits or is granted."""
@@ -91,7 +94,7 @@ class TransferScheduler:
         self._arrived: set[int] = set()
         """Transfers that are at their server, which has not applied them yet."""
         self._num_groups = 0
-        self._open_groups: dict[int, tuple[TransferGroup, set[int]]] = {}
+        self._open_groups: dict[int, set[int]] = {}
         """Groups with the members that have not arrived."""
 
     @property
@@ -101,8 +104,8 @@ class TransferScheduler:
 
     @property
     def residual(self) -> ResidualNetwork:
-        """A copy of the network with all reservations."""
-        return self._residual.fork()
+        """A copy of the network with all reservations; no rate is below 0."""
+        return self._open.residual.at_least_0()
 
     def version(self, server: str) -> int:
         """Return the number of updates that a server's model contains."""
@@ -130,16 +133,16 @@ class TransferScheduler:
         tally.waiting += 1
 
     def next_due_s(self) -> float | None:
-        """Return when `decide` will next have something to do, None if nothing waits."""
+        """Return when `decide` or `grant_models` has something to do, None if nothing waits."""
         options = self._options
         due = [q.due_s(options.batch_max, options.batch_wait_s) for q in self._servers.values()]
+        due.append(self._models.next_due_s(options.batch_max, options.batch_wait_s))
         return min((each for each in due if each is not None), default=None)
 
     def decide(self, now_s: float) -> list[TransferDecision]:
         """Close the batches that are due; return the decisions, by server and in commit order."""
         self._check_clock(now_s)
-        self._now_s = now_s
-        self._residual.forget(now_s)
+        self._look_ahead(now_s)
         decisions: list[TransferDecision] = []
         for queue in self._servers.values():
             due_s = queue.due_s(self._options.batch_max, self._options.batch_wait_s)
@@ -169,7 +172,7 @@ class TransferScheduler:
         Returns the grants that the server can apply now, since it need not wait for this one.
         """
         server = self._server_of.get(transfer_id)
-        is_waiting = server is not None and transfer_id in self._servers[server].waiting
+        is_waiting = server is not None and transfer_id in self._servers[server]
         grant = None if is_waiting else self._on_its_way(transfer_id)
         self._check_clock(now_s)
         self._now_s = now_s
@@ -186,16 +189,23 @@ class TransferScheduler:
         del queue.granted[transfer_id]
         return self._commit(queue, queue.commits.skip(grant.sequence))
 
-    def _check_places(self) -> None:
+    @property
+    def _network(self) -> TransferNetwork:
+        return self._open.residual.network
+
+    def _check_stations(self, network: TransferNetwork) -> None:
+        """Raise UnknownStationError unless a network has the servers and all aggregators."""
+        for server in self._servers:
+            network.check_host(server, "server")
         places = self._options.places or AggregationPlaces()
         for host in places.hosts:
-            self._network.check_host(host, "aggregator")
+            network.check_host(host, "aggregator")
         for switch, below in places.switches.items():
-            if switch not in self._network.switches:
-                known = ", ".join(sorted(self._network.switches)) or "none"
+            if switch not in network.switches:
+                known = ", ".join(sorted(network.switches)) or "none"
                 raise UnknownStationError(f"no switch {switch!r} to aggregate at; known: {known}")
             for host in below:
-                self._network.check_host(host, f"below {switch},")
+                network.check_host(host, f"below {switch},")
 
     def _queue(self, server: str) -> ServerQueue:
         found = self._servers.get(server)
@@ -214,6 +224,52 @@ class TransferScheduler:
             )
         return grant
 
+    def request_model(self, request: ModelRequest, now_s: float) -> None:
+        """Take a worker's request for a model; `grant_models` answers it."""
+        self._check_clock(now_s)
+        self._network.check_host(request.worker, "worker")
+        self._queue(request.server)
+        self._models.submit(request, now_s)
+        self._now_s = now_s
+
+    def grant_models(self, now_s: float) -> list[ModelGrant]:
+        """Close the batches of models that are due; return the grants, by server and in order."""
+        self._check_clock(now_s)
+        self._look_ahead(now_s)
+        return self._models.grant(now_s, self._options.batch_max, self._options.batch_wait_s)
+
+    def model_delivered(self, transfer_id: int, now_s: float) -> None:
+        """Note that a model is at its worker."""
+        self._models.check_granted(transfer_id)
+        self.withdraw_model(transfer_id, now_s)
+
+    def withdraw_model(self, transfer_id: int, now_s: float) -> None:
+        """Give up a model that waits or is on its way, whose worker is gone."""
+        self._check_clock(now_s)
+        self._models.end(transfer_id, now_s)
+        self._now_s = now_s
+
+    def replace_network(self, network: TransferNetwork, now_s: float) -> None:
+        """Go on with changed capacities or routes.
+
+        Open grants stay as they are, on the links of their plans, even if these can no longer
+        carry them. All that waits is planned in what they leave. A request without a route waits
+        for a network that has one. The network must have all servers and aggregators.
+        """
+        self._check_clock(now_s)
+        self._check_stations(network)
+        self._now_s = now_s
+        self._open.residual.replace_network(network)
+        for queue in self._servers.values():
+            queue.sort_out(network)
+        self._models.sort_out(network)
+
+    def _look_ahead(self, now_s: float) -> None:
+        """Bring the reservations up to date before a plan."""
+        self._now_s = now_s
+        self._open.residual.forget(now_s)
+        self._open.extend_late(now_s)
+
     def _check_clock(self, now_s: float) -> None:
         if not math.isfinite(now_s) or now_s < self._now_s:
             raise ClockError(
@@ -222,7 +278,7 @@ class TransferScheduler:
 
     def _decide_batch(self, queue: ServerQueue, now_s: float) -> list[TransferDecision]:
         requests = list(queue.waiting.values())
-        trial = self._residual.fork()
+        trial = self._open.residual.fork()
         first_commit = queue.next_commit
         ordered, drops = order_transfers(trial, requests, now_s, first_commit, self._options.bound)
         grants = self._plan(queue, ordered, trial, now_s)
@@ -230,6 +286,13 @@ class TransferScheduler:
             queue.remove(request.transfer_id)
         for grant in grants:
             queue.granted[grant.request.transfer_id] = grant
+            planned = grant.planned
+            self._open.hold(
+                (Carried.UPDATE, grant.request.transfer_id),
+                planned.links,
+                planned.spans,
+                may_be_late=grant.group is None,
+            )
             tally = self._tallies[grant.request.worker]
             tally.waiting -= 1
             tally.granted += 1
@@ -252,7 +315,7 @@ class TransferScheduler:
         group_of: dict[int, TransferGroup] = {}
         if self._options.places:
             plan = plan_groups(
-                self._residual,
+                self._open.residual,
                 [each.request for each in ordered],
                 now_s,
                 self._options.places,
@@ -265,7 +328,7 @@ class TransferScheduler:
                     planned[member.request.transfer_id] = member
                     group_of[member.request.transfer_id] = numbered
             trial = plan.residual
-        self._residual.adopt(trial)
+        self._open.residual.adopt(trial)
         grants: list[TransferGrant] = []
         first_commit = queue.next_commit
         for position, transfer_id in enumerate(planned):
@@ -288,19 +351,20 @@ class TransferScheduler:
         numbered = replace(group, group_id=self._num_groups)
         self._num_groups += 1
         ids = {member.request.transfer_id for member in group.members}
-        self._open_groups[numbered.group_id] = (numbered, ids)
+        self._open_groups[numbered.group_id] = ids
+        self._open.hold((Carried.SUM, numbered.group_id), group.links, group.spans)
         return numbered
 
     def _release(self, grant: TransferGrant, now_s: float) -> None:
         """Give back what is left of the reservations for an update, and for its group's sum."""
-        planned = grant.planned
-        self._residual.release(planned.links, planned.spans, now_s)
+        self._open.release((Carried.UPDATE, grant.request.transfer_id), now_s)
         if grant.group:
-            group, members = self._open_groups[grant.group.group_id]
+            group_id = grant.group.group_id
+            members = self._open_groups[group_id]
             members.discard(grant.request.transfer_id)
             if not members:
-                self._residual.release(group.links, group.spans, now_s)
-                del self._open_groups[group.group_id]
+                self._open.release((Carried.SUM, group_id), now_s)
+                del self._open_groups[group_id]
 
     def _commit(
         self, queue: ServerQueue, grants: Sequence[TransferGrant]
