@@ -125,6 +125,11 @@ class TransferGroup:
     end_s: float
     """Arrival of the sum at the server."""
 
+    @property
+    def server(self) -> str:
+        """Host that gets the sum."""
+        return self.members[0].request.server
+
 
 @dataclass(frozen=True, kw_only=True)
 class TransferGrant:
@@ -188,3 +193,7 @@ class TransferDrop:
     reason: DropReason
     delay: int
     """The least that its delay would have been."""
+
+
+TransferDecision = TransferGrant | TransferDrop
+"""Answer to a request of an update."""
