@@ -74,13 +74,17 @@ def _grants(
         commit_s = group.end_s if group else planned.end_s
         if options.commit_order is CommitOrder.SEQUENCE:
             last_commit_s = commit_s = max(last_commit_s, commit_s)
+        commit = queue.next_commit + position
+        delay = commit - request.version
+        rule = options.learning_rate
         grants.append(
             TransferGrant(
                 planned=planned,
                 sequence=queue.next_sequence + position,
-                delay=queue.next_commit + position - request.version,
+                delay=delay,
                 commit_s=commit_s,
                 group=group,
+                learning_rate_factor=rule.factor(delay, commit) if rule else 1.0,
             )
         )
     return grants

@@ -10,6 +10,7 @@ from .checks import check_finite, check_whole
 from .commit_order import CommitOrder
 from .delay_bound import DelayBound
 from .grouping import AggregationPlaces
+from .learning_rate import LearningRateRule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,8 @@ class SchedulerOptions:
     """After so long, the oldest waiting request's batch is closed. Ours."""
     commit_order: CommitOrder = CommitOrder.ARRIVAL
     """In which order a server applies updates. Ours."""
+    learning_rate: LearningRateRule | None = None
+    """Makes the factor in each grant from its planned delay; without one, the factor is 1."""
     lost_after: float = 4.0
     """A transfer that takes more than so many times as long as planned counts as lost: `expire`
     withdraws it. Ours."""

@@ -143,6 +143,8 @@ class TransferGrant:
     commit_s: float
     """When the server can apply it, by plan."""
     group: TransferGroup | None = None
+    learning_rate_factor: float = 1.0
+    """By which the worker multiplies the update, before any sum."""
 
     @property
     def request(self) -> TransferRequest:
