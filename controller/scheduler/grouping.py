@@ -9,6 +9,7 @@ group's length and the aggregators are chosen is ours, and so are groups at swit
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,22 @@ class AggregationPlaces:
         check_whole("most_members", self.most_members, 2)
 
 
+class PlanAim(enum.Enum):
+    """What a plan makes least."""
+
+    SUM_OF_COMMITS = enum.auto()
+    LAST_COMMIT = enum.auto()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanGoal:
+    """What a plan is for."""
+
+    aim: PlanAim = PlanAim.SUM_OF_COMMITS
+    earliest_commit_s: float = 0.0
+    """When the server applies the last update before the batch."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class BatchPlan:
     """A batch with its groups, and the network with its reservations."""
@@ -50,15 +67,17 @@ class BatchPlan:
     """By transfer id, when the server can apply it."""
     residual: ResidualNetwork
 
-    @property
-    def cost(self) -> tuple[float, float, int]:
-        """What is least in the best plan: sum of commit times, makespan, messages. In this order.
+    def cost(self, aim: PlanAim) -> tuple[float, float, int]:
+        """Return what is least in the best plan: the aim, the other one, messages. In this order.
 
         Times count in whole nanoseconds, so that rounding does not break ties.
         """
-        total_s = sum(self.commits_s.values())
-        last_s = max(self.commits_s.values(), default=0.0)
-        return round(total_s, 9), round(last_s, 9), len(self.direct) + len(self.groups)
+        total_s = round(sum(self.commits_s.values()), 9)
+        last_s = round(max(self.commits_s.values(), default=0.0), 9)
+        messages = len(self.direct) + len(self.groups)
+        if aim is PlanAim.LAST_COMMIT:
+            return last_s, total_s, messages
+        return total_s, last_s, messages
 
 
 def plan_groups(
@@ -67,13 +86,12 @@ def plan_groups(
     now_s: float,
     places: AggregationPlaces,
     *,
-    earliest_commit_s: float = 0.0,
+    goal: PlanGoal = PlanGoal(),
     num_direct: int | None = None,
 ) -> BatchPlan:
-    """Return the best plan of an ordered batch; `residual` itself does not change.
+    """Return the best plan of an ordered batch by its aim; `residual` itself does not change.
 
     `num_direct` forces the length of the first group; by default, the best is searched.
-    `earliest_commit_s` is when the server applies the last update before the batch.
 
     Cost: one plan for each length k of the first group until the direct transfers alone cost more
     than the best plan, at most n + 1. Each is O(groups x aggregators x members) plans of legs.
@@ -84,8 +102,8 @@ def plan_groups(
     workers = sorted({request.worker for request in ordered})
     alike = AlikeHosts(residual.network, workers, ordered[0].server, usable.hosts)
     gatherings = Gatherings(ordered, now_s, alike, usable.most_members)
-    setting = _Setting(ordered, now_s, usable, alike, gatherings)
-    prefix = _Batch(residual.fork(), setting, earliest_commit_s)
+    setting = _Setting(ordered, now_s, usable, alike, gatherings, goal.aim)
+    prefix = _Batch(residual.fork(), setting, goal.earliest_commit_s)
     forks: list[_Batch] = []
     """By length of the first group."""
     best: tuple[tuple[float, float, int], int, BatchPlan] | None = None
@@ -96,12 +114,13 @@ def plan_groups(
             forks.append(prefix.fork())
         batch = forks[count]
         # The direct transfers' part of the cost only grows with the count.
-        if best and batch.least_total_s() > best[0][0]:
+        if best and batch.least_cost_s() > best[0][0]:
             break
         if batch.complete(best[0][0] if best else math.inf):
             plan = batch.plan()
-            if best is None or (plan.cost, count) < best[:2]:
-                best = plan.cost, count, plan
+            cost = plan.cost(goal.aim)
+            if best is None or (cost, count) < best[:2]:
+                best = cost, count, plan
     if best is None:
         raise InvalidTransferError(
             f"num_direct is {num_direct}; the batch has {len(ordered)} updates"
@@ -152,6 +171,7 @@ class _Setting(NamedTuple):
     places: AggregationPlaces
     alike: AlikeHosts
     gatherings: Gatherings
+    aim: PlanAim
 
 
 class _Batch:
@@ -192,13 +212,15 @@ class _Batch:
             residual=self._residual,
         )
 
-    def least_total_s(self) -> float:
-        """Return the least sum of commit times: no later commit is before the last one so far."""
+    def least_cost_s(self) -> float:
+        """Return the least that the plan can cost: no later commit is before the last one."""
+        if self._setting.aim is PlanAim.LAST_COMMIT:
+            return round(self._last_commit_s, 9)
         num_left = len(self._setting.ordered) - self._num_sent
         return round(self._total_s + num_left * self._last_commit_s, 9)
 
-    def _least_direct_total_s(self) -> float:
-        """Return the least sum of commit times if no group follows.
+    def _least_direct_cost_s(self) -> float:
+        """Return the least that the plan can cost if no group follows.
 
         When an update is committed, all bits up to its own have passed the server's last link.
         """
@@ -207,24 +229,26 @@ class _Batch:
         routes = (self._residual.network.route(each.worker, each.server) for each in rest)
         last_links = {route[-1] for route in routes if route}
         if len(last_links) != 1:
-            return self.least_total_s()
+            return self.least_cost_s()
         rate = self._residual.rate(last_links.pop())
-        total_s, bits = self._total_s, 0
+        total_s, bits, commit_s = self._total_s, 0, self._last_commit_s
         for request in rest:
             if request.worker != request.server:
                 bits += request.bits
-            total_s += max(self._last_commit_s, rate.earliest_end_s(setting.now_s, bits))
-        return round(total_s, 9) - _EPSILON_S
+            commit_s = max(self._last_commit_s, rate.earliest_end_s(setting.now_s, bits))
+            total_s += commit_s
+        cost_s = commit_s if setting.aim is PlanAim.LAST_COMMIT else total_s
+        return round(cost_s, 9) - _EPSILON_S
 
     def complete(self, most_s: float) -> bool:
-        """Plan what follows the first group; return False if the sum would exceed `most_s`."""
+        """Plan what follows the first group; return False if its cost would exceed `most_s`."""
         has_groups = True
         while self._num_sent < len(self._setting.ordered):
-            if self.least_total_s() > most_s:
+            if self.least_cost_s() > most_s:
                 return False
             if has_groups and not self._free and not self._setting.places.switches:
                 has_groups = False
-                if self._least_direct_total_s() > most_s:
+                if self._least_direct_cost_s() > most_s:
                     return False
             group = self._best_group()
             if group is None:

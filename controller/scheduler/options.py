@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from .checks import check_finite, check_whole
 from .commit_order import CommitOrder
 from .delay_bound import DelayBound
+from .errors import InvalidTransferError
 from .grouping import AggregationPlaces
 from .learning_rate import LearningRateRule
+from .training_modes import TrainingMode
 
 
 @dataclass(frozen=True, kw_only=True)
 class SchedulerOptions:
     """How a job's transfers are scheduled."""
 
+    mode: TrainingMode | None = None
+    """None: asynchronous. Others drop nothing, so they take no `bound`."""
     bound: DelayBound | None = None
     """Without one, nothing is dropped."""
     places: AggregationPlaces | None = None
@@ -37,6 +41,10 @@ class SchedulerOptions:
     are missing. None: hosts do not report what they have gathered. Ours."""
 
     def __post_init__(self) -> None:
+        if self.mode and self.bound:
+            raise InvalidTransferError(
+                f"bound is {self.bound}, but synchronous modes drop nothing: leave out one of them"
+            )
         check_whole("batch_max", self.batch_max, 1)
         check_finite("batch_wait_s", self.batch_wait_s, 0)
         check_finite("lost_after", self.lost_after, 1)

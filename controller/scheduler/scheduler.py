@@ -30,6 +30,7 @@ from .options import SchedulerOptions
 from .server_queue import ServerQueue
 from .server_transfers import ServerTransfers
 from .tally import WorkerTally
+from .training_modes import StaleSynchronousTraining, WorkerClocks
 from .transfers import (
     ModelGrant,
     ModelRequest,
@@ -71,7 +72,11 @@ class TransferScheduler:
                 ServerQueue(server, version), self._options, self._open, groups, self._tallies
             )
         self._check_stations(network)
-        self._models = ModelTransfers(servers, self._open)
+        mode = self._options.mode
+        self._clocks = WorkerClocks(mode) if isinstance(mode, StaleSynchronousTraining) else None
+        for worker in mode.workers if isinstance(mode, StaleSynchronousTraining) else ():
+            network.check_host(worker, "worker")
+        self._models = ModelTransfers(servers, self._open, self._clocks)
         self._now_s = -math.inf
         self._server_of: dict[int, str] = {}
         """By id of each transfer that waits or is granted."""
@@ -148,7 +153,7 @@ class TransferScheduler:
         ready: list[TransferGrant] = []
         for transfer_id in grants:
             ready += self._servers[self._server_of[transfer_id]].arrive(transfer_id, now_s)
-        return self._forget(ready)
+        return self._applied(ready)
 
     def withdraw(self, transfer_id: int, now_s: float) -> Sequence[TransferGrant]:
         """Give up a transfer whose worker is gone or whose update is lost.
@@ -161,7 +166,18 @@ class TransferScheduler:
         self._check_clock(now_s)
         self._now_s = now_s
         ready = self._servers[self._server_of.pop(transfer_id)].withdraw(transfer_id, now_s)
-        return self._forget(ready)
+        return self._applied(ready)
+
+    def leave(self, worker: str, now_s: float) -> None:
+        """Note that a worker is gone: in stale synchronous training, nobody waits for it.
+
+        Its transfers stay until they are withdrawn.
+        """
+        self._check_clock(now_s)
+        self._now_s = now_s
+        if self._clocks:
+            self._clocks.leave(worker)
+            self._models.sort_out()
 
     def gathered(self, transfer_id: int, now_s: float) -> TransferGroup | None:
         """Note that an update is at the host that gathers its group.
@@ -191,11 +207,12 @@ class TransferScheduler:
         self._look_ahead(now_s)
         expiries = [each.expire(now_s) for each in self._servers.values()]
         withdrawn = [grant for each in expiries for grant in each.withdrawn]
-        self._forget(withdrawn)
+        for grant in withdrawn:
+            del self._server_of[grant.request.transfer_id]
         return Expiry(
             withdrawn=withdrawn,
             partial_sums=[partial for each in expiries for partial in each.partial_sums],
-            ready=self._forget([grant for each in expiries for grant in each.ready]),
+            ready=self._applied([grant for each in expiries for grant in each.ready]),
         )
 
     def request_model(self, request: ModelRequest, now_s: float) -> None:
@@ -235,8 +252,8 @@ class TransferScheduler:
         self._now_s = now_s
         self._open.residual.replace_network(network)
         for server in self._servers.values():
-            server.queue.sort_out(network)
-        self._models.sort_out(network)
+            server.queue.sort_out(lambda each: network.joins(each.worker, each.server))
+        self._models.sort_out()
 
     @property
     def _network(self) -> TransferNetwork:
@@ -273,10 +290,14 @@ class TransferScheduler:
             )
         return grant
 
-    def _forget(self, grants: list[TransferGrant]) -> list[TransferGrant]:
-        """Return grants that are done, without their ids."""
+    def _applied(self, grants: list[TransferGrant]) -> list[TransferGrant]:
+        """Return grants that are done; forget their ids, and move their workers' clocks."""
         for grant in grants:
-            self._server_of.pop(grant.request.transfer_id, None)
+            del self._server_of[grant.request.transfer_id]
+            if self._clocks:
+                self._clocks.applied(grant.request)
+        if self._clocks and grants:
+            self._models.sort_out()
         return grants
 
     def _look_ahead(self, now_s: float) -> None:

@@ -147,6 +147,8 @@ def test_package_has_no_clock_thread_or_socket() -> None:
         "dataclasses",
         "enum",
         "functools",
+        "heapq",
+        "itertools",
         "math",
         "numpy",
         "typing",
