@@ -97,6 +97,14 @@ class ModelTransfers:
                 "arrived, or was withdrawn"
             )
 
+    def replace_server(self, old: str, new: str, now_s: float) -> None:
+        """Forget all requests at a server that is gone, and take requests for another one."""
+        gone = [number for number, server in self._server_of.items() if server == old]
+        for transfer_id in gone:
+            self.end(transfer_id, now_s)
+        del self._servers[old]
+        self._servers[new] = BatchQueue()
+
     def sort_out(self) -> None:
         """Look again at which requests have a route and need not wait for slower workers."""
         for queue in self._servers.values():

@@ -17,6 +17,7 @@ from .checks import check_whole
 from .errors import (
     ClockError,
     DuplicateTransferError,
+    InvalidTransferError,
     UnknownStationError,
     UnknownTransferError,
 )
@@ -28,6 +29,7 @@ from .open_groups import OpenGroups
 from .open_transfers import OpenTransfers
 from .options import SchedulerOptions
 from .server_queue import ServerQueue
+from .server_replica import Promotion, ServerReplica
 from .server_transfers import ServerTransfers
 from .tally import WorkerTally
 from .training_modes import StaleSynchronousTraining, WorkerClocks
@@ -64,13 +66,15 @@ class TransferScheduler:
         self._options = options or SchedulerOptions()
         self._open = OpenTransfers(network)
         self._tallies: defaultdict[str, WorkerTally] = defaultdict(WorkerTally)
-        groups = OpenGroups(self._open)
+        self._groups = OpenGroups(self._open)
         self._servers: dict[str, ServerTransfers] = {}
         for server, version in servers.items():
             check_whole(f"version of {server}", version, 0)
             self._servers[server] = ServerTransfers(
-                ServerQueue(server, version), self._options, self._open, groups, self._tallies
+                ServerQueue(server, version), self._options, self._open, self._groups, self._tallies
             )
+        for server in self._options.replicas:
+            self._server(server)
         self._check_stations(network)
         mode = self._options.mode
         self._clocks = WorkerClocks(mode) if isinstance(mode, StaleSynchronousTraining) else None
@@ -215,6 +219,75 @@ class TransferScheduler:
             ready=self._applied([grant for each in expiries for grant in each.ready]),
         )
 
+    def replica_received(self, transfer_ids: Iterable[int], now_s: float) -> list[TransferGrant]:
+        """Note that the replica of a server has these updates.
+
+        Returns the grants that the server can apply now, since it is less far ahead.
+        """
+        holders: dict[int, ServerTransfers] = {}
+        for transfer_id in transfer_ids:
+            for server in self._servers.values():
+                if server.replica and server.replica.is_expected(transfer_id):
+                    holders[transfer_id] = server
+            if transfer_id not in holders:
+                raise UnknownTransferError(
+                    f"transfer {transfer_id} is not on its path to a replica: it is unknown, waits "
+                    "for a decision, or is there, or the replica has been removed"
+                )
+        self._check_clock(now_s)
+        self._now_s = now_s
+        ready: list[TransferGrant] = []
+        for transfer_id, server in holders.items():
+            ready += server.replica_received(transfer_id, now_s)
+        return self._applied(ready)
+
+    def replica_version(self, server: str) -> int:
+        """Return the number of updates that the model of a server's replica contains."""
+        return self._replica_of(server).version
+
+    def remove_replica(self, server: str, now_s: float) -> list[TransferGrant]:
+        """Go on without a server's replica; return the grants that the server can apply now."""
+        self._replica_of(server)
+        self._check_clock(now_s)
+        self._now_s = now_s
+        return self._applied(self._servers[server].remove_replica(now_s))
+
+    def promote_replica(self, server: str, now_s: float) -> Promotion:
+        """Let the replica take the place of a server that is gone.
+
+        First let the replica get what is on its path, if workers still send it. What is under way
+        to the old server is withdrawn, models as well. Requests name the replica's host from now
+        on; those that wait are moved, unless their model is newer than the replica's.
+        """
+        replica = self._replica_of(server)
+        if replica.host in self._servers:
+            raise InvalidTransferError(f"the replica on {replica.host} is on the host of a server")
+        self._check_clock(now_s)
+        self._now_s = now_s
+        old = self._servers.pop(server)
+        withdrawn = old.abandon(now_s)
+        replica.release_all(now_s)
+        queue = ServerQueue(replica.host, replica.version)
+        new = ServerTransfers(queue, self._options, self._open, self._groups, self._tallies)
+        self._servers[replica.host] = new
+        self._models.replace_server(server, replica.host, now_s)
+        refused = old.queue.move_waiting(queue, now_s)
+        for request in refused:
+            self._tallies[request.worker].waiting -= 1
+            self._tallies[request.worker].withdrawn += 1
+        for request in [*refused, *(grant.request for grant in withdrawn)]:
+            del self._server_of[request.transfer_id]
+        for transfer_id in [*queue.waiting]:
+            self._server_of[transfer_id] = replica.host
+        return Promotion(
+            server=replica.host,
+            version=replica.version,
+            lost=[each.request.transfer_id for each in replica.lacked],
+            distance=replica.distance,
+            withdrawn=withdrawn,
+            refused=refused,
+        )
+
     def request_model(self, request: ModelRequest, now_s: float) -> None:
         """Take a worker's request for a model; `grant_models` answers it."""
         self._check_clock(now_s)
@@ -263,6 +336,9 @@ class TransferScheduler:
         """Raise UnknownStationError unless a network has the servers and all aggregators."""
         for server in self._servers:
             network.check_host(server, "server")
+        for each in self._servers.values():
+            if each.replica:
+                network.check_host(each.replica.host, "replica")
         places = self._options.places or AggregationPlaces()
         for host in places.hosts:
             network.check_host(host, "aggregator")
@@ -279,6 +355,12 @@ class TransferScheduler:
             known = ", ".join(sorted(self._servers)) or "none"
             raise UnknownStationError(f"{server!r} is no server of the job; its servers: {known}")
         return found
+
+    def _replica_of(self, server: str) -> ServerReplica:
+        replica = self._server(server).replica
+        if replica is None:
+            raise UnknownStationError(f"{server} has no replica: give one in SchedulerOptions")
+        return replica
 
     def _on_its_way(self, transfer_id: int) -> TransferGrant:
         server = self._server_of.get(transfer_id)

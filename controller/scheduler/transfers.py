@@ -151,6 +151,8 @@ class TransferGrant:
     group: TransferGroup | None = None
     learning_rate_factor: float = 1.0
     """By which the worker multiplies the update, before any sum."""
+    replica_transfer: PlannedTransfer | None = None
+    """To the replica of the server, if it has one: the worker sends the update there as well."""
 
     @property
     def request(self) -> TransferRequest:

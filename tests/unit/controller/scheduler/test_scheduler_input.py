@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from switchfold.controller.scheduler.commit_order import CommitOrder
 from switchfold.controller.scheduler.delay_bound import DelayBound
 from switchfold.controller.scheduler.errors import (
     ClockError,
@@ -83,7 +84,7 @@ def test_only_what_is_under_way_is_delivered(transfer_id: int) -> None:
 
 
 def test_delivery_counts_once_while_it_waits_for_its_turn() -> None:
-    scheduler = make()
+    scheduler = make(commit_order=CommitOrder.SEQUENCE)
     scheduler.submit(push(1), 0.0)
     scheduler.submit(push(2), 0.0)
     scheduler.decide(0.0)
