@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 from .alike_hosts import AlikeHosts
 from .checks import check_whole
 from .errors import InvalidTransferError
-from .gathering import Gatherings
 from .network import ResidualNetwork, TransferNetwork
+from .planning.gathering import Gatherings
 from .transfers import PlannedTransfer, TransferGroup, TransferRequest
 
 _EPSILON_S: Final = 1e-9

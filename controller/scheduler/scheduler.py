@@ -21,18 +21,18 @@ from .errors import (
     UnknownStationError,
     UnknownTransferError,
 )
-from .expiry import Expiry
 from .grouping import AggregationPlaces
-from .model_transfers import ModelTransfers
 from .network import ResidualNetwork, TransferNetwork
-from .open_groups import OpenGroups
-from .open_transfers import OpenTransfers
-from .options import SchedulerOptions
 from .server_queue import ServerQueue
-from .server_replica import Promotion, ServerReplica
-from .server_transfers import ServerTransfers
+from .state.expiry import Expiry
+from .state.model_transfers import ModelTransfers
+from .state.open_groups import OpenGroups
+from .state.open_transfers import OpenTransfers
+from .state.server_replica import Promotion, ServerReplica
+from .state.server_transfers import ServerTransfers
 from .tally import WorkerTally
-from .training_modes import StaleSynchronousTraining, WorkerClocks
+from .training.options import SchedulerOptions
+from .training.training_modes import StaleSynchronousTraining, WorkerClocks
 from .transfers import (
     ModelGrant,
     ModelRequest,

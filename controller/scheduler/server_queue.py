@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .batch_queue import BatchQueue
 from .errors import InvalidTransferError
+from .state.batch_queue import BatchQueue
 from .transfers import TransferGrant, TransferRequest
 
 

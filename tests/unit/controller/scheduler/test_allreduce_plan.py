@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from switchfold.controller.scheduler.allreduce_plan import AllreducePlan, plan_allreduce
 from switchfold.controller.scheduler.errors import InvalidTransferError, UnknownStationError
 from switchfold.controller.scheduler.network import ResidualNetwork, TransferNetwork
+from switchfold.controller.scheduler.planning.allreduce_plan import AllreducePlan, plan_allreduce
 from switchfold.controller.scheduler.residual_rate import RateSpan
 from transfer_cases import MBIT, UPDATE_BYTES, loads, moved_bits, star
 

@@ -13,16 +13,16 @@ import pytest
 from numpy.typing import NDArray
 from test_model_transfers import model
 
-from switchfold.controller.scheduler.commit_order import CommitOrder
 from switchfold.controller.scheduler.divergence import DivergenceBound
 from switchfold.controller.scheduler.errors import (
     InvalidTransferError,
     UnknownStationError,
     UnknownTransferError,
 )
-from switchfold.controller.scheduler.learning_rate import InverseRate
 from switchfold.controller.scheduler.scheduler import SchedulerOptions, TransferScheduler
-from switchfold.controller.scheduler.server_replica import ReplicaOptions
+from switchfold.controller.scheduler.state.server_replica import ReplicaOptions
+from switchfold.controller.scheduler.training.commit_order import CommitOrder
+from switchfold.controller.scheduler.training.learning_rate import InverseRate
 from switchfold.controller.scheduler.transfers import TransferGrant, TransferRequest
 from transfer_cases import MBIT, SERVER, grants_of, push, star
 

@@ -17,7 +17,7 @@ from switchfold.controller.scheduler.errors import InvalidTransferError, Unknown
 from switchfold.controller.scheduler.grouping import AggregationPlaces
 from switchfold.controller.scheduler.network import ResidualNetwork, TransferNetwork
 from switchfold.controller.scheduler.scheduler import SchedulerOptions, TransferScheduler
-from switchfold.controller.scheduler.training_modes import (
+from switchfold.controller.scheduler.training.training_modes import (
     StaleSynchronousTraining,
     SynchronousTraining,
 )

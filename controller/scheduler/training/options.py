@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .checks import check_finite, check_whole
+from ..checks import check_finite, check_whole
+from ..delay_bound import DelayBound
+from ..errors import InvalidTransferError
+from ..grouping import AggregationPlaces
+from ..state.server_replica import ReplicaOptions
 from .commit_order import CommitOrder
-from .delay_bound import DelayBound
-from .errors import InvalidTransferError
-from .grouping import AggregationPlaces
 from .learning_rate import LearningRateRule
-from .server_replica import ReplicaOptions
 from .training_modes import TrainingMode
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..errors import DuplicateTransferError, UnknownTransferError
+from ..ordering import order_models
+from ..training.training_modes import WorkerClocks
+from ..transfers import ModelGrant, ModelRequest
 from .batch_queue import BatchQueue
-from .errors import DuplicateTransferError, UnknownTransferError
 from .open_transfers import Carried, OpenTransfers
-from .ordering import order_models
-from .training_modes import WorkerClocks
-from .transfers import ModelGrant, ModelRequest
 
 
 class ModelTransfers:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from .alike_hosts import AlikeHosts
-from .network import Links, ResidualNetwork
-from .residual_rate import RateSpan
-from .transfers import TransferRequest
+from ..alike_hosts import AlikeHosts
+from ..network import Links, ResidualNetwork
+from ..residual_rate import RateSpan
+from ..transfers import TransferRequest
 
 _EPSILON_S: Final = 1e-9
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from .checks import check_whole
-from .errors import InvalidTransferError
-from .network import Links, ResidualNetwork
-from .residual_rate import RateSpan
+from ..checks import check_whole
+from ..errors import InvalidTransferError
+from ..network import Links, ResidualNetwork
+from ..residual_rate import RateSpan
 
 _HALVINGS: Final = 60
 _PIECES: Final = 4

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .checks import check_whole
-from .errors import InvalidTransferError
-from .network import ResidualNetwork
-from .ordering import order_transfers
-from .transfers import ModelRequest, PlannedTransfer, TransferRequest
+from ..checks import check_whole
+from ..errors import InvalidTransferError
+from ..network import ResidualNetwork
+from ..ordering import order_transfers
+from ..transfers import ModelRequest, PlannedTransfer, TransferRequest
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from .divergence import DivergenceBound
-from .network import ResidualNetwork
+from ..divergence import DivergenceBound
+from ..network import ResidualNetwork
+from ..replication import LackedUpdate, plan_replica
+from ..transfers import PlannedTransfer, TransferGrant, TransferRequest
 from .open_transfers import Carried, OpenTransfers
-from .replication import LackedUpdate, plan_replica
-from .transfers import PlannedTransfer, TransferGrant, TransferRequest
 
 
 @dataclass(frozen=True, kw_only=True)

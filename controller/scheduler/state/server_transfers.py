@@ -8,17 +8,17 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from ..commit_sequence import CommitSequence
+from ..server_queue import ServerQueue
+from ..tally import WorkerTally
+from ..training.commit_order import ArrivalCommits, CommitOrder
+from ..training.options import SchedulerOptions
+from ..transfers import TransferDecision, TransferGrant, TransferGroup
 from .batch_planning import plan_batch
-from .commit_order import ArrivalCommits, CommitOrder
-from .commit_sequence import CommitSequence
 from .expiry import Expiry, PartialSum, lost_s
 from .open_groups import OpenGroups
 from .open_transfers import Carried, OpenTransfers
-from .options import SchedulerOptions
-from .server_queue import ServerQueue
 from .server_replica import ServerReplica
-from .tally import WorkerTally
-from .transfers import TransferDecision, TransferGrant, TransferGroup
 
 
 class ServerTransfers:

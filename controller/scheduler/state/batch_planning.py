@@ -7,19 +7,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .commit_order import CommitOrder
-from .grouping import PlanAim, PlanGoal, plan_groups
-from .network import ResidualNetwork
-from .options import SchedulerOptions
-from .ordering import order_transfers
-from .server_queue import ServerQueue
-from .training_modes import (
+from ..grouping import PlanAim, PlanGoal, plan_groups
+from ..network import ResidualNetwork
+from ..ordering import order_transfers
+from ..server_queue import ServerQueue
+from ..training.commit_order import CommitOrder
+from ..training.options import SchedulerOptions
+from ..training.training_modes import (
     StaleSynchronousTraining,
     SynchronousTraining,
     order_by_clock,
     order_for_makespan,
 )
-from .transfers import (
+from ..transfers import (
     PlannedTransfer,
     TransferDrop,
     TransferGrant,
