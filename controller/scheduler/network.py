@@ -9,7 +9,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Final, Self
 
 from .checks import check_whole
 from .errors import NoRouteError, UnknownStationError
@@ -17,6 +17,8 @@ from .residual_rate import RateSpan, ResidualRate
 
 Links = tuple[str, ...]
 """Names of directed links, in the order of a route."""
+_NO_LINK: Final = ResidualRate.of(0)
+"""A link that an earlier network had, without what was reserved on it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +87,10 @@ class TransferNetwork:
             sender == receiver or self._find(sender, receiver) is not None for sender in senders
         )
 
+    def joins(self, sender: str, receiver: str) -> bool:
+        """Return whether the network has both hosts and a route between them."""
+        return {sender, receiver} <= self.hosts and self.has_routes([sender], receiver)
+
     @functools.cached_property
     def idle(self) -> Mapping[str, ResidualRate]:
         """What is free of each link without reservations."""
@@ -116,9 +122,24 @@ class ResidualNetwork:
         """Take over the reservations of a fork."""
         self._rates = dict(trial._rates)
 
+    def replace_network(self, network: TransferNetwork) -> None:
+        """Go on with other capacities and routes; all reservations stay as they are."""
+        old, new = self.network.capacities_bits_per_s, network.capacities_bits_per_s
+        self._rates = {
+            link: rate.shifted(new.get(link, 0) - old.get(link, 0))
+            for link, rate in self._rates.items()
+        }
+        self.network = network
+
+    def at_least_0(self) -> ResidualNetwork:
+        """Return a copy in which no rate is below 0."""
+        copy = ResidualNetwork(self.network)
+        copy._rates = {link: rate.at_least_0() for link, rate in self._rates.items()}
+        return copy
+
     def rate(self, link: str) -> ResidualRate:
         """Return what is free of a link."""
-        return self._rates.get(link) or self.network.idle[link]
+        return self._rates.get(link) or self.network.idle.get(link) or _NO_LINK
 
     def plan(self, links: Sequence[str], bits: int, start_s: float) -> tuple[RateSpan, ...]:
         """Return the spans in which a transfer of some bits over links would end earliest.
@@ -138,7 +159,7 @@ class ResidualNetwork:
             for each, step in zip(rates, steps, strict=True):
                 if step + 1 < len(each.times) and each.times[step + 1] < next_s:
                     next_s = each.times[step + 1]
-            if rate:
+            if rate > 0:
                 end_s = now_s + left / rate
                 if end_s <= next_s:
                     if not spans and end_s > now_s:
@@ -156,11 +177,13 @@ class ResidualNetwork:
                     steps[number] = step
             now_s = next_s
 
-    def reserve(self, links: Iterable[str], spans: Sequence[RateSpan]) -> None:
-        """Subtract spans from what is free of links."""
+    def reserve(
+        self, links: Iterable[str], spans: Sequence[RateSpan], *, may_exceed: bool = False
+    ) -> None:
+        """Subtract spans from what is free of links; `may_exceed` lets them take more than that."""
         if spans:
             for link in links:
-                self._rates[link] = self.rate(link).less(spans)
+                self._rates[link] = self.rate(link).less(spans, may_exceed=may_exceed)
 
     def release(self, links: Iterable[str], spans: Iterable[RateSpan], from_s: float) -> None:
         """Give back what spans reserved from a time on."""
@@ -171,7 +194,7 @@ class ResidualNetwork:
         ]
         if later:
             for link in links:
-                self._rates[link] = self.rate(link).less(later, -1)
+                self._rates[link] = self.rate(link).more(later)
 
     def forget(self, before_s: float) -> None:
         """Drop what was reserved before a time; it bounds memory and cost."""
@@ -180,7 +203,7 @@ class ResidualNetwork:
         self._rates = {
             link: rate
             for link, rate in rates.items()
-            if len(rate.rates) > 1 or rate.rates[0] != capacities[link]
+            if len(rate.rates) > 1 or rate.rates[0] != capacities.get(link, 0)
         }
 
 

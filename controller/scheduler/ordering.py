@@ -10,20 +10,59 @@ the treatment of deadlines are ours.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .delay_bound import DeadlinePositions, DelayBound
-from .network import ResidualNetwork
-from .transfers import DropReason, PlannedTransfer, TransferDrop, TransferRequest
+from .network import Links, ResidualNetwork
+from .residual_rate import RateSpan
+from .transfers import (
+    DropReason,
+    ModelGrant,
+    ModelRequest,
+    PlannedTransfer,
+    TransferDrop,
+    TransferRequest,
+)
 
 _DIGITS: Final = 9
 """End times are compared in whole nanoseconds: rounding must not break ties."""
 _MOST_CLASSES: Final = 8
 """Rates that lower bounds tell apart; rates between two of them count as the higher one."""
+
+
+class _Request(Protocol):
+    """What the order of a batch depends on."""
+
+    @property
+    def transfer_id(self) -> int: ...
+    @property
+    def worker(self) -> str: ...
+    @property
+    def sender(self) -> str: ...
+    @property
+    def receiver(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def bits(self) -> int: ...
+
+
+_RequestT = TypeVar("_RequestT", bound=_Request)
+
+
+class _Leg(NamedTuple):
+    """When one request's bytes move."""
+
+    number: int
+    """Of the request, in the order of versions."""
+    links: Links
+    spans: tuple[RateSpan, ...]
+    end_s: float
 
 
 def order_transfers(
@@ -43,45 +82,84 @@ def order_transfers(
     links, and in Python a plan of O(steps) for each update whose lower bound is below the least
     end. That is about one per decision if the server's link is what limits; n at worst.
     """
-    return _Ordering(residual, requests, now_s).run(next_commit, bound)
+    by_version = _by_version(requests)
+    ordering = _Ordering(residual, by_version, now_s)
+    deadlines = bound and DeadlinePositions(by_version, bound.tau_max, next_commit)
+    legs, dropped = ordering.run(bound, deadlines)
+    order = [
+        PlannedTransfer(
+            request=by_version[leg.number], links=leg.links, spans=leg.spans, end_s=leg.end_s
+        )
+        for leg in legs
+    ]
+    drops = [
+        TransferDrop(
+            request=by_version[number],
+            reason=reason,
+            delay=next_commit + position - by_version[number].version,
+        )
+        for number, position, reason in dropped
+    ]
+    return order, drops
+
+
+def order_models(
+    residual: ResidualNetwork, requests: Sequence[ModelRequest], now_s: float
+) -> list[ModelGrant]:
+    """Return when models travel to workers, shortest transfer first, reserved in `residual`.
+
+    Ties and cost are those of `order_transfers`.
+    """
+    by_version = _by_version(requests)
+    legs, _ = _Ordering(residual, by_version, now_s).run(None, None)
+    return [
+        ModelGrant(
+            request=by_version[leg.number], links=leg.links, spans=leg.spans, end_s=leg.end_s
+        )
+        for leg in legs
+    ]
+
+
+def _by_version(requests: Sequence[_RequestT]) -> list[_RequestT]:
+    return sorted(requests, key=lambda r: (r.version, r.worker, r.transfer_id))
 
 
 class _Ordering:
     """One batch.
 
     Within a batch, reservations only grow, so a planned end is a lower bound for the same update
-    until the batch ends. The last link of a route alone gives another one. Both are kept as arrays.
+    until the batch ends. The link of a route that most others share gives another one. Both are
+    kept as arrays.
     """
 
     def __init__(
-        self, residual: ResidualNetwork, requests: Sequence[TransferRequest], now_s: float
+        self, residual: ResidualNetwork, requests: Sequence[_Request], now_s: float
     ) -> None:
+        """`requests` are in the order of versions."""
         self._residual = residual
         self._now_s = now_s
-        self._requests = sorted(requests, key=lambda r: (r.version, r.worker, r.transfer_id))
+        self._requests = requests
         network = residual.network
-        self._links = [network.route(r.worker, r.server) for r in self._requests]
+        self._links = [network.route(r.sender, r.receiver) for r in self._requests]
         self._bits = np.array([request.bits for request in self._requests], np.float64)
         self._least_ends = np.full(len(self._requests), now_s)
         """Lower bounds of end times, float64; infinity for updates that are decided."""
         self._remaining = np.arange(len(self._requests))
         """Numbers of the updates that are not decided, in the order of versions."""
         self._classes = self._rate_classes()
-        self._plans: dict[int, PlannedTransfer] = {}
+        self._plans: dict[int, _Leg] = {}
         """Of this step, by number."""
         self._raise_bounds()
 
     def run(
-        self, next_commit: int, bound: DelayBound | None
-    ) -> tuple[list[PlannedTransfer], list[TransferDrop]]:
-        order: list[PlannedTransfer] = []
-        drops: list[TransferDrop] = []
-        deadlines = bound and DeadlinePositions(self._requests, bound.tau_max, next_commit)
+        self, bound: DelayBound | None, deadlines: DeadlinePositions | None
+    ) -> tuple[list[_Leg], list[tuple[int, int, DropReason]]]:
+        """Return the order, and what is dropped: number, least position from 0, and reason."""
+        order: list[_Leg] = []
+        drops: list[tuple[int, int, DropReason]] = []
 
         def drop(number: int, reason: DropReason) -> None:
-            request = self._requests[number]
-            delay = next_commit + len(order) - request.version
-            drops.append(TransferDrop(request=request, reason=reason, delay=delay))
+            drops.append((number, len(order), reason))
             self._take(number)
 
         if deadlines:
@@ -113,13 +191,13 @@ class _Ordering:
         self._remaining = self._remaining[self._remaining != number]
         self._least_ends[number] = np.inf
 
-    def _plan(self, number: int) -> PlannedTransfer:
+    def _plan(self, number: int) -> _Leg:
         found = self._plans.get(number)
         if found is None:
             request, links = self._requests[number], self._links[number]
             spans = self._residual.plan(links, request.bits, self._now_s)
             end_s = spans[-1].end_s if spans else self._now_s
-            found = PlannedTransfer(request=request, links=links, spans=spans, end_s=end_s)
+            found = _Leg(number, links, spans, end_s)
             self._plans[number] = found
             self._least_ends[number] = round(end_s, _DIGITS)
         return found
@@ -151,15 +229,17 @@ class _Ordering:
         return self._plan(urgent).end_s - self._now_s <= ratio * wait_s
 
     def _rate_classes(self) -> list[tuple[str, float, NDArray[np.int64]]]:
-        """Return (last link, most bits/s of the links before it, numbers) of similar updates.
+        """Return (shared link, most bits/s of the other links, numbers) of similar requests.
 
-        The rate is exact where the links before the last carry nothing else and few rates occur.
+        The rate is exact where the other links carry nothing else and few rates occur.
         """
+        users = Counter(link for links in self._links for link in links)
         most: dict[str, list[tuple[float, int]]] = {}
         for number, links in enumerate(self._links):
             if links:
-                rates = (max(self._residual.rate(link).rates) for link in links[:-1])
-                most.setdefault(links[-1], []).append((min(rates, default=np.inf), number))
+                shared = max(reversed(links), key=users.__getitem__)
+                rates = (max(self._residual.rate(link).rates) for link in links if link != shared)
+                most.setdefault(shared, []).append((min(rates, default=np.inf), number))
         found: list[tuple[str, float, NDArray[np.int64]]] = []
         for link, members in most.items():
             rates = sorted({rate for rate, _ in members})

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scheduler is asked for, and what it answers: grants, groups and drops.
 
-A transfer carries one update from a worker to its server. The fields are those of the first
-author's public prototypes of 2017, with additions of ours: see docs/scheduler.md.
+A transfer carries one update from a worker to its server, or a model back. The fields are those of
+the first author's public prototypes of 2017, with additions of ours: see docs/scheduler.md.
 """
 
 from __future__ import annotations
@@ -38,6 +38,54 @@ class TransferRequest:
         check_whole(f"{name}: size_bytes", self.size_bytes, 1)
         check_whole(f"{name}: version", self.version, 0)
         check_finite(f"{name}: norm", self.norm, 0)
+
+    @property
+    def sender(self) -> str:
+        """Host that has the bytes."""
+        return self.worker
+
+    @property
+    def receiver(self) -> str:
+        """Host that gets the bytes."""
+        return self.server
+
+    @property
+    def bits(self) -> int:
+        """Size in bits."""
+        return 8 * self.size_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRequest:
+    """A worker asks a server for its newest model."""
+
+    transfer_id: int
+    """Unique among requests of models, and above all earlier ones of the worker."""
+    worker: str
+    """Host of the worker."""
+    server: str
+    """Host of the server."""
+    size_bytes: int
+
+    def __post_init__(self) -> None:
+        name = f"model {self.transfer_id} for {self.worker}"
+        check_whole(f"{name}: transfer_id", self.transfer_id, 0)
+        check_whole(f"{name}: size_bytes", self.size_bytes, 1)
+
+    @property
+    def sender(self) -> str:
+        """Host that has the bytes."""
+        return self.server
+
+    @property
+    def receiver(self) -> str:
+        """Host that gets the bytes."""
+        return self.worker
+
+    @property
+    def version(self) -> int:
+        """All models are equally new: the server sends what it has when the transfer begins."""
+        return 0
 
     @property
     def bits(self) -> int:
@@ -77,6 +125,11 @@ class TransferGroup:
     end_s: float
     """Arrival of the sum at the server."""
 
+    @property
+    def server(self) -> str:
+        """Host that gets the sum."""
+        return self.members[0].request.server
+
 
 @dataclass(frozen=True, kw_only=True)
 class TransferGrant:
@@ -90,6 +143,8 @@ class TransferGrant:
     commit_s: float
     """When the server can apply it, by plan."""
     group: TransferGroup | None = None
+    learning_rate_factor: float = 1.0
+    """By which the worker multiplies the update, before any sum."""
 
     @property
     def request(self) -> TransferRequest:
@@ -106,6 +161,19 @@ class TransferGrant:
         """When the worker sends, and how fast."""
         in_switch = self.group is not None and self.group.is_switch
         return self.group.spans if self.group and in_switch else self.planned.spans
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelGrant:
+    """The server may send its model to a worker, as planned."""
+
+    request: ModelRequest
+    links: Links
+    """From the server to the worker."""
+    spans: tuple[RateSpan, ...]
+    """When the server sends, and how fast. Empty if the worker runs on the server's host."""
+    end_s: float
+    """Arrival of the last byte."""
 
 
 class DropReason(enum.Enum):
@@ -127,3 +195,7 @@ class TransferDrop:
     reason: DropReason
     delay: int
     """The least that its delay would have been."""
+
+
+TransferDecision = TransferGrant | TransferDrop
+"""Answer to a request of an update."""

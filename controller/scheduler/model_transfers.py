@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models that travel from servers to workers: shortest transfer first on each server's uplink.
+
+That the scheduler plans them is MLfabric's; its rule was not available to us. Ours is that of
+updates, without groups and bounds. Models and updates share links only where a route does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .batch_queue import BatchQueue
+from .errors import DuplicateTransferError, UnknownTransferError
+from .network import TransferNetwork
+from .open_transfers import Carried, OpenTransfers
+from .ordering import order_models
+from .transfers import ModelGrant, ModelRequest
+
+
+class ModelTransfers:
+    """Requests of models at all servers of a job, and the grants that are open."""
+
+    def __init__(self, servers: Iterable[str], open_transfers: OpenTransfers) -> None:
+        self._open = open_transfers
+        self._servers: dict[str, BatchQueue[ModelRequest, ModelGrant]] = {
+            server: BatchQueue() for server in servers
+        }
+        self._server_of: dict[int, str] = {}
+        """By id of each request that waits or is granted."""
+        self._last_ids: dict[str, int] = {}
+        """By worker."""
+
+    def submit(self, request: ModelRequest, now_s: float) -> None:
+        """Let a request wait; its hosts are known to exist. NoRouteError."""
+        last = self._last_ids.get(request.worker, -1)
+        if request.transfer_id <= last or request.transfer_id in self._server_of:
+            raise DuplicateTransferError(
+                f"model {request.transfer_id} for {request.worker} was requested before, or "
+                f"follows a higher id ({last}): number a worker's requests upwards, and give no "
+                "two workers the same number"
+            )
+        self._open.residual.network.route(request.server, request.worker)
+        self._servers[request.server].enqueue(request, now_s)
+        self._last_ids[request.worker] = request.transfer_id
+        self._server_of[request.transfer_id] = request.server
+
+    def next_due_s(self, batch_max: int, batch_wait_s: float) -> float | None:
+        """Return when a batch is due, None if nothing waits."""
+        due = [queue.due_s(batch_max, batch_wait_s) for queue in self._servers.values()]
+        return min((each for each in due if each is not None), default=None)
+
+    def grant(self, now_s: float, batch_max: int, batch_wait_s: float) -> list[ModelGrant]:
+        """Plan and reserve the batches that are due; return the grants, by server and in order."""
+        grants: list[ModelGrant] = []
+        for queue in self._servers.values():
+            due_s = queue.due_s(batch_max, batch_wait_s)
+            if due_s is None or due_s > now_s:
+                continue
+            for grant in order_models(self._open.residual, list(queue.waiting.values()), now_s):
+                transfer_id = grant.request.transfer_id
+                queue.remove(transfer_id)
+                queue.granted[transfer_id] = grant
+                self._open.hold((Carried.MODEL, transfer_id), grant.links, grant.spans)
+                grants.append(grant)
+        return grants
+
+    def end(self, transfer_id: int, now_s: float) -> None:
+        """Forget a request that waits, or a grant, and give back its reservation."""
+        server = self._server_of.pop(transfer_id, None)
+        if server is None:
+            raise UnknownTransferError(
+                f"no model {transfer_id} is requested: it is unknown, has arrived, or was withdrawn"
+            )
+        queue = self._servers[server]
+        if transfer_id in queue:
+            queue.remove(transfer_id)
+        else:
+            del queue.granted[transfer_id]
+            self._open.release((Carried.MODEL, transfer_id), now_s)
+
+    def check_granted(self, transfer_id: int) -> None:
+        """Raise UnknownTransferError unless a model is on its way."""
+        server = self._server_of.get(transfer_id)
+        if server is None or transfer_id not in self._servers[server].granted:
+            raise UnknownTransferError(
+                f"model {transfer_id} is not on its way: it is unknown, waits for a grant, has "
+                "arrived, or was withdrawn"
+            )
+
+    def sort_out(self, network: TransferNetwork) -> None:
+        """Let requests without a route wait for the next network."""
+        for queue in self._servers.values():
+            queue.sort_out(network)
