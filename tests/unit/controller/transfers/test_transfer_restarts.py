@@ -356,19 +356,20 @@ def test_update_that_becomes_too_old_in_its_place(tmp_path: Path, is_first: bool
     run(scenario())
 
 
-def test_updates_of_workers_that_never_registered_all_count(tmp_path: Path):
-    """They have no number of the controller's: 0."""
+def test_updates_that_nobody_asked_for_count_once(tmp_path: Path):
+    """Those of workers that have never registered have the number 0, and all count."""
 
     async def scenario() -> None:
         async with (
             transfer_controller(tmp_path) as controller,
             stations(controller.address, 1) as (server, _),
         ):
-            for _ in range(3):
-                await server.deliver(9, 0, is_granted=False)
+            for transfer_id in (5, 5, 0, 0, 0):
+                await server.deliver(9, transfer_id, is_granted=False)
+            await server.send(committed=pb.UpdatesCommitted(version=1))
             place = job_of(controller).servers[0]
-            schedule = job_of(controller).flow.schedule
-            await until(lambda: schedule.version(place) + place.version_shift == 3)
+            await until(lambda: place.reported_version == 1)
+            assert job_of(controller).flow.schedule.version(place) + place.version_shift == 4
 
     run(scenario())
 
