@@ -29,7 +29,7 @@ MAX_TEXT: Final = 255
 MAX_BYTES: Final = 64
 MAX_ITEMS: Final = 0xFFFF
 _MAX_POSITION: Final = 1 << 53
-_MAX_NORM: Final = 1e15
+_MAX_NORM: Final = 1e30
 SECRET_TEXTS: Final = frozenset(
     ("JoinRequest.job_token", "AttachRowServer.job_token", "Register.job_token")
 )
