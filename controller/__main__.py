@@ -47,6 +47,10 @@ COMMANDS: Final = {
     "link": ("switchfold.controller.cli.link:link", "Look at links and take them out of use."),
     "report": ("switchfold.controller.cli.report:report", "Make pages of what runs have logged."),
     "ps": ("switchfold.controller.cli.ps:ps", "Run parameter servers."),
+    "schedule": (
+        "switchfold.controller.cli.schedule:schedule",
+        "Look at live transfers of updates.",
+    ),
     "scheme": ("switchfold.controller.cli.scheme:scheme", "Choose and predict PS, INA or factors."),
     "shell": ("switchfold.controller.cli.shell:shell", "Open p4runtime-shell on a switch."),
     "switch": ("switchfold.controller.cli.switch:switch", "Look at switches and their counters."),

@@ -23,6 +23,9 @@ a_port = 3
 b = "s2"
 b_port = 1
 rate_bits_per_s = 100000000
+
+[transfers]
+grant_wait_s = 1.0
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ from typing import Any, Final, cast
 from ..hostlib.slots import wire
 from .database.postgres_url import PostgresUrl, is_postgres
 from .errors import ConfigError
+from .transfers.transfer_config import TransferConfig
 
 DEFAULT_LISTEN: Final = "127.0.0.1:50551"
 VARIANTS: Final = ("narrow", "wide")
@@ -58,12 +62,13 @@ class HostConfig:
     address: str
     """IPv4 address, dotted."""
     mac: str
-    rate_bits_per_s: int = DEFAULT_RATE_BITS_PER_S
-    """Of the link to the switch, each direction."""
+    rate_bits_per_s: int | None = None
+    """Of the link to the switch, each direction; None: not stated."""
 
     def __post_init__(self) -> None:
         check_name("host name", self.name)
-        check_rate(f"host {self.name}", self.rate_bits_per_s)
+        if self.rate_bits_per_s is not None:
+            check_rate(f"host {self.name}", self.rate_bits_per_s)
         check_port(f"host {self.name}: port", self.port)
         check_address(f"host {self.name}: address", self.address)
         check_mac(f"host {self.name}: mac", self.mac)
@@ -224,6 +229,8 @@ class ControllerConfig:
     """A running job whose data has no route for so long ends."""
     election_id: int = 10
     """Least term, and with it P4Runtime election id; each start takes a higher one."""
+    transfers: TransferConfig = dataclasses.field(default_factory=TransferConfig)
+    """Live transfers of asynchronous trainings."""
 
     def __post_init__(self) -> None:
         if not self.switches:
@@ -374,6 +381,7 @@ def load_config(path: Path | None, **overrides: Any) -> ControllerConfig:
         LinkConfig(**_complete(LinkConfig, entry, f"{path}: [[link]]"))
         for entry in _tables(raw.pop("link", []), "link")
     )
+    transfers = _transfers(raw.pop("transfers", {}), path, overrides.pop("transfer_log", None))
     options = _checked(ControllerConfig, raw, str(path))
     for name, value in overrides.items():
         if value is not None and name != "switches":
@@ -390,7 +398,16 @@ def load_config(path: Path | None, **overrides: Any) -> ControllerConfig:
         dataclasses.replace(switch, credentials=switch.credentials or credentials)
         for switch in switches
     )
-    return ControllerConfig(switches=switches, links=links, **options)
+    return ControllerConfig(switches=switches, links=links, transfers=transfers, **options)
+
+
+def _transfers(raw: object, path: Path | None, log: Path | None) -> TransferConfig:
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{path}: write [transfers], not transfers = ...")
+    options = _checked(TransferConfig, cast("dict[str, Any]", raw), f"{path}: [transfers]")
+    if log is not None or "log" in options:
+        options["log"] = log or Path(options["log"])
+    return TransferConfig(**options)
 
 
 def _switch(raw: dict[str, Any], path: Path | None) -> SwitchConfig:

@@ -26,9 +26,11 @@ ControllerError
 │   └── SwitchUpdateError         the switch refused a read or a write
 └── JobError                      a refusal; carries the gRPC status that the worker sees
     ├── InvalidJobError           INVALID_ARGUMENT
+    │   └── TransferRefusedError      a transfer, or a station's place, that makes no sense
     ├── NoRoomError               RESOURCE_EXHAUSTED
     │   └── SourceLimitError      the callers of one address have as much as they may
     ├── VersionMismatchError      FAILED_PRECONDITION
+    ├── StationsDisagreeError     FAILED_PRECONDITION: stations of one job have other options
     ├── WorkersMissingError       DEADLINE_EXCEEDED
     ├── WorkerTakenError          ALREADY_EXISTS
     ├── UnknownJobError           NOT_FOUND
@@ -162,6 +164,10 @@ class InvalidJobError(JobError):
     status = grpc.StatusCode.INVALID_ARGUMENT
 
 
+class TransferRefusedError(InvalidJobError):
+    """A transfer cannot be scheduled, or a station cannot be where it says."""
+
+
 class NoRoomError(JobError):
     """The switch has no room for the job, or the controller none for the caller."""
 
@@ -174,6 +180,12 @@ class SourceLimitError(NoRoomError):
 
 class VersionMismatchError(JobError):
     """Wire version or values per packet of host and switch differ."""
+
+    status = grpc.StatusCode.FAILED_PRECONDITION
+
+
+class StationsDisagreeError(JobError):
+    """Workers and servers of one job have other bounds for its transfers."""
 
     status = grpc.StatusCode.FAILED_PRECONDITION
 

@@ -14,7 +14,8 @@ from typing import Any, cast
 import grpc
 
 from ..hostlib.control.session_api import session_pb2_grpc
-from .api.operator_api import fabric_pb2_grpc, operator_pb2_grpc
+from ..hostlib.control.transfers_api import transfers_pb2_grpc
+from .api.operator_api import fabric_pb2_grpc, operator_pb2_grpc, schedule_pb2_grpc
 from .api.operator_service import OperatorService
 from .api.session_service import SessionService
 from .config import ControllerConfig
@@ -23,6 +24,7 @@ from .errors import ConfigError, SwitchUnreachableError
 from .fabric.fabric_state import FabricState
 from .fabric.fabric_watch import FabricWatch
 from .jobs.job import JobNumber
+from .jobs.job_request import JobToken
 from .jobs.membership import Membership
 from .leadership.leader import FileLeader, Leader
 from .leadership.leader_lease import LeaderLease
@@ -30,6 +32,9 @@ from .listening import STOP_GRACE_S, ApiListener, log_options
 from .rows.row_sets import RowSets
 from .switches.program import load_program
 from .switches.switch_session import DesiredState, SwitchSession
+from .transfers.schedule_service import ScheduleService
+from .transfers.transfer_jobs import TransferJobs
+from .transfers.transfer_service import TransferService
 from .views.views import Views
 
 _LOGGER = logging.getLogger(__name__)
@@ -81,6 +86,13 @@ class ControllerServer:
             config, self._database, self.fabric_state, self.links, self._replan
         )
         self.membership.on_stall(self.fabric_watch.replanner.look_closer)
+        self.transfers = TransferJobs(
+            config.transfers,
+            fabric=lambda: self.fabric_state.fabric,
+            token_of=self._token_of,
+            term=lambda: self.leader.term,
+        )
+        self.fabric_state.on_change(self.transfers.fabric_changed)
 
     @contextlib.asynccontextmanager
     async def serve(
@@ -112,6 +124,7 @@ class ControllerServer:
         finally:
             if not self.leader.is_leader:
                 await _cancelled(tasks)  # calls of switches would be waited for
+            self.transfers.close()
             await self.membership.close()
             if server is not None:
                 await self._endpoint.take_waiting_joins(self.address)
@@ -149,6 +162,10 @@ class ControllerServer:
             )
             add_fabric = cast("Any", fabric_pb2_grpc).add_FabricServicer_to_server
             add_fabric(self.fabric_watch.service, server)
+            add_transfers = cast("Any", transfers_pb2_grpc).add_TransfersServicer_to_server
+            add_transfers(TransferService(self.transfers, self._endpoint.sources), server)
+            add_schedule = cast("Any", schedule_pb2_grpc).add_ScheduleServicer_to_server
+            add_schedule(ScheduleService(self.transfers), server)
 
         server, self.address = await self._endpoint.listen(add_services)
         return server
@@ -159,6 +176,11 @@ class ControllerServer:
             await asyncio.sleep(_DATABASE_RETRY_S)
             if self._database.failure:
                 self._database.check()
+
+    def _token_of(self, job_name: str) -> JobToken | None:
+        """Return the token of a session job, None if no such job lives."""
+        live = self.membership.live_job(job_name)
+        return None if live is None else live.token
 
     def _replan(self, jobs: Collection[JobNumber], reason: str, is_broken: bool) -> None:
         """Have jobs pass to other trees."""

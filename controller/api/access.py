@@ -18,6 +18,7 @@ from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 
 from ...hostlib.control.session_api import session_pb2
+from ...hostlib.control.transfers_api import transfers_pb2
 from ...hostlib.credentials.callers import CallerCertificates
 from ...hostlib.credentials.grpc_guard import behaviour_of, caller_status, with_behaviour
 from ...hostlib.credentials.roles import Role
@@ -27,12 +28,15 @@ from ..errors import ConfigError, JobError, RoleError, TokenError
 from .callers.refusal_log import RefusalLog
 
 _SESSIONS: Final = session_pb2.DESCRIPTOR.services_by_name["SwitchfoldSession"].full_name
+_TRANSFERS: Final = transfers_pb2.DESCRIPTOR.services_by_name["Transfers"].full_name
 
 
 def required_role(method: MethodDescriptor) -> Role:
     """Return the role that a method needs; its .proto file says whether it has side effects."""
     if method.containing_service.full_name == _SESSIONS:
         return Role.SERVER if method.name == "ServeRows" else Role.WORKER
+    if method.containing_service.full_name == _TRANSFERS:
+        return Role.SERVER if method.name == "FollowAsServer" else Role.WORKER
     level = method.GetOptions().idempotency_level
     return Role.READ_ONLY if level == MethodOptions.NO_SIDE_EFFECTS else Role.OPERATOR
 

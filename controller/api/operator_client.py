@@ -31,6 +31,7 @@ from ..errors import (
 from .endpoint import connect
 from .operator_api import fabric_pb2 as fabric_pb
 from .operator_api import operator_pb2 as pb
+from .operator_api import schedule_pb2 as schedule_pb
 from .operator_token import (
     named_credentials,
     operator_credentials,
@@ -56,6 +57,7 @@ class _Service(enum.Enum):
 
     OPERATOR = pb.DESCRIPTOR.services_by_name["Operator"].full_name
     FABRIC = fabric_pb.DESCRIPTOR.services_by_name["Fabric"].full_name
+    SCHEDULE = schedule_pb.DESCRIPTOR.services_by_name["Schedule"].full_name
 
 
 class OperatorClient:
@@ -175,6 +177,11 @@ class OperatorClient:
         """Take a switch out of all trees and routes, or back into them; return its state."""
         request = fabric_pb.SetSwitchRequest(name=name, is_up=is_up)
         return self._call(_Service.FABRIC, "SetSwitch", request, fabric_pb.SetSwitchResponse).state
+
+    def show_schedule(self, name: str) -> schedule_pb.ScheduleReport:
+        """Return the live transfers of a job."""
+        request = schedule_pb.ShowScheduleRequest(name=name)
+        return self._call(_Service.SCHEDULE, "ShowSchedule", request, schedule_pb.ScheduleReport)
 
     def _check_choice(self) -> None:
         """Raise before the first call without credentials; where nobody listens, say that."""

@@ -29,7 +29,10 @@ MAX_TEXT: Final = 255
 MAX_BYTES: Final = 64
 MAX_ITEMS: Final = 0xFFFF
 _MAX_POSITION: Final = 1 << 53
-SECRET_TEXTS: Final = frozenset(("JoinRequest.job_token", "AttachRowServer.job_token"))
+_MAX_NORM: Final = 1e30
+SECRET_TEXTS: Final = frozenset(
+    ("JoinRequest.job_token", "AttachRowServer.job_token", "Register.job_token")
+)
 """Texts that no error shows."""
 
 RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
@@ -77,6 +80,23 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "Heartbeat.sequence": None,  # not read
     "Leave.position": (0, _MAX_POSITION),
     "Barrier.use": None,  # counts as long as the job lives
+    "Register.station_id": (0, 0xFFFF),
+    "Register.tau_max": (0, 1 << 31),
+    "Register.div_max": (0, _MAX_NORM),
+    "Register.version": (0, _MAX_POSITION),
+    "Register.next_sequence": (0, _MAX_POSITION),
+    "TransferRequested.transfer_id": (0, 1 << 62),
+    "TransferRequested.server_id": (0, 0xFFFF),
+    "TransferRequested.size_bytes": (1, 1 << 40),
+    "TransferRequested.version": (0, _MAX_POSITION),
+    "TransferRequested.norm": (0, _MAX_NORM),
+    "TransferDelivered.worker_id": (0, 0xFFFF),
+    "TransferDelivered.transfer_id": (0, 1 << 62),
+    "TransferWithdrawn.transfer_id": (0, 1 << 62),
+    "UpdatesCommitted.version": (0, _MAX_POSITION),
+    "RateObserved.transfer_id": (0, 1 << 62),
+    "RateObserved.size_bytes": (0, 1 << 40),
+    "RateObserved.seconds": (0, 1e9),
     "ShowTreeRequest.tensor_bytes": (0, 1 << 50),
 }
 """Least and greatest value of each number in a request; None: every value is allowed."""

@@ -155,6 +155,11 @@ def controller() -> None:
     help="Seconds after which a standby replaces a leader that the database does not hear.",
 )
 @click.option(
+    "--transfer-log",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to which the timeline of live transfers is added, as JSON lines.",
+)
+@click.option(
     "--election-id",
     type=int,
     help="Least P4Runtime election id; each start takes a higher one, and the highest is primary.",

@@ -109,7 +109,7 @@ class Fabric:
     @functools.cached_property
     def _rates(self) -> Mapping[tuple[str, int], int]:
         rates = {
-            (switch.name, host.port): host.rate_bits_per_s
+            (switch.name, host.port): host.rate_bits_per_s or DEFAULT_RATE_BITS_PER_S
             for switch in self.switches.values()
             for host in switch.hosts
         }

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ...hostlib.control.session_api import session_pb2 as pb
+from ...hostlib.control.transfers_api import transfers_pb2
 from ...hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from ..errors import InvalidJobError, JobTokenError
 from .job import PathChoice
@@ -90,7 +91,7 @@ class JobToken:
     """Tells jobs apart that have the same token one after the other."""
 
     @classmethod
-    def of(cls, request: pb.JoinRequest | pb.AttachRowServer) -> JobToken:
+    def of(cls, request: pb.JoinRequest | pb.AttachRowServer | transfers_pb2.Register) -> JobToken:
         """Return what is kept of a request's token."""
         if not request.job_token:
             return NO_TOKEN

@@ -27,9 +27,12 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc import StatusCode
 
 from controller_fixtures import FakeWorker, fake_switch, make_config, serving
+from fake_station import FakeStation, stations
 from message_mutations import made_message, mutate_bytes, mutate_field
 from switchfold.controller.listening import SERVICES
+from switchfold.controller.transfers.transfer_config import TransferConfig
 from switchfold.hostlib.control.session_api import session_pb2 as pb
+from switchfold.hostlib.control.transfers_api import transfers_pb2
 from switchfold.hostlib.slots.wire import WIRE_VERSION
 
 COUNT: Final = int(os.environ.get("CONTROLLER_MUTATIONS", "2000"))
@@ -69,6 +72,27 @@ LIKELY: Final[dict[str, list[Any]]] = {
     "AttachRowServer.address": ["10.0.0.4"],
     "AttachRowServer.udp_port": [7000],
     "AttachRowServer.rows_wanted": [1, 64],
+    "Register.job_name": [*("mutant", "other", "third") * 3, "still"],
+    "Register.station_id": [*(0, 1, 2) * 3, 64],
+    "Register.identity": [b"a" * 16, b"b" * 16],
+    "Register.host": [*("h1", "h2") * 4, "h9"],
+    "Register.job_token": [*("",) * 8, "token"],
+    "Register.tau_max": [*(4,) * 8, 5],
+    "Register.div_max": [*(2.0,) * 8, 3.0],
+    "Register.version": [0, 7, 1 << 53],
+    "Register.next_sequence": [0, 3, 1 << 53],
+    "TransferRequested.transfer_id": [(11 << 32) + n for n in range(8)],
+    "TransferRequested.server_id": [0, 0, 1, 70],
+    "TransferRequested.size_bytes": [1, 1000, 1 << 40],
+    "TransferRequested.version": [0, 0, 1, 7],
+    "TransferRequested.norm": [0.0, 1.0],
+    "TransferDelivered.worker_id": [0, 1],
+    "TransferDelivered.transfer_id": [(11 << 32) + n for n in range(8)],
+    "TransferWithdrawn.transfer_id": [(11 << 32) + n for n in range(8)],
+    "UpdatesCommitted.version": [0, 1, 7],
+    "RateObserved.transfer_id": [(11 << 32) + n for n in range(8)],
+    "RateObserved.seconds": [0.0, 0.1],
+    "ShowScheduleRequest.name": ["still", "mutant"],
     "ShowJobRequest.name": ["calm", "mutant"],
     "StopJobRequest.name": ["mutant", "other"],
     "ShowSwitchRequest.name": ["s1"],
@@ -84,6 +108,8 @@ def streams() -> dict[str, tuple[type[Message], str]]:
     return {
         "Join": (pb.WorkerMessage, "join_request"),
         "ServeRows": (pb.RowServerMessage, "attach"),
+        "FollowAsWorker": (transfers_pb2.StationMessage, "register"),
+        "FollowAsServer": (transfers_pb2.StationMessage, "register"),
     }
 
 
@@ -149,13 +175,31 @@ def resident_kib() -> int:
 
 
 @asynccontextmanager
-async def calm_job(folder: Path) -> AsyncGenerator[tuple[str, FakeWorker]]:
-    """Run a controller and a job with one worker; the controller's address, and the worker."""
-    async with fake_switch() as fake, serving(make_config(folder, fake)) as server:
+async def calm_jobs(
+    folder: Path,
+) -> AsyncGenerator[tuple[str, FakeWorker, FakeStation, FakeStation]]:
+    """Run a controller, a job with one worker, and one with live transfers.
+
+    Yields the controller's address, the worker, and the other job's server and worker.
+    """
+    transfers = TransferConfig(lease_s=3600.0)  # its stations send no heartbeats
+    async with (
+        fake_switch() as fake,
+        serving(make_config(folder, fake, transfers=transfers)) as server,
+        stations(server.address, 1, job_name="still", job_token="secret") as (still, (sender,)),
+    ):
         calm = await FakeWorker(server.address, 0, 1, job_name="calm").join()
         await calm.join_reply()
-        yield server.address, calm
+        yield server.address, calm, still, sender
         await calm.close()
+
+
+async def push_one(server: FakeStation, sender: FakeStation, number: int) -> None:
+    """Pass an update through a job that nobody may disturb."""
+    await sender.push(sender.first_id + number, version=number)
+    assert (await sender.granted()).sequence == number
+    assert (await server.expected()).sequence == number
+    await server.deliver(0, sender.first_id + number)
 
 
 @pytest.mark.slow
@@ -176,7 +220,10 @@ def test_requests_of_any_kind_leave_a_job_unharmed(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         rng, resident = random.Random(SEED), 0
-        async with calm_job(tmp_path) as (address, calm), grpc.aio.insecure_channel(address) as to:
+        async with (
+            calm_jobs(tmp_path) as (address, calm, still, sender),
+            grpc.aio.insecure_channel(address) as to,
+        ):
             for part in range(PARTS):
                 num_sent = 0
                 while num_sent < COUNT // PARTS:
@@ -186,6 +233,7 @@ def test_requests_of_any_kind_leave_a_job_unharmed(tmp_path: Path) -> None:
                 await calm.send(barrier=pb.Barrier(name="b", use=part + 1))
                 while not (await calm.receive()).HasField("barrier_released"):
                     pass  # views in which other jobs get slots
+                await push_one(still, sender, part)
                 gc.collect()
                 if part == 1:  # by now, all code has run once
                     resident = resident_kib()
@@ -195,5 +243,8 @@ def test_requests_of_any_kind_leave_a_job_unharmed(tmp_path: Path) -> None:
     asyncio.run(scenario())
     methods = {name.split()[0] for name, count in codes.items() if "OK" in name and count}
     assert methods >= {"ShowController", "ListJobs", "ShowJob", "ListSwitches", "ShowSwitch"}
+    assert "ShowSchedule" in methods
     assert {"Join INVALID_ARGUMENT", "ServeRows INVALID_ARGUMENT"} <= set(codes)
+    assert {"FollowAsWorker INVALID_ARGUMENT", "FollowAsServer INVALID_ARGUMENT"} <= set(codes)
+    assert {"FollowAsWorker OK", "FollowAsServer OK"} <= set(codes), "some mutants have registered"
     assert codes["Join OK"] + codes["Join CANCELLED"], "no mutant has ever joined"

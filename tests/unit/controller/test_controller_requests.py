@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -106,7 +107,8 @@ def test_every_field_refuses_invalid_values(name: str):
     elif (allowed := RANGES.get(name)) is not None:
         bad = [int(allowed[1]) + 1]
         if field.cpp_type == FieldDescriptor.CPPTYPE_DOUBLE:
-            bad += [float("nan"), float("inf"), -1.0]
+            above = math.nextafter(float(allowed[1]), math.inf)
+            bad = [above, float("nan"), float("inf"), -1.0]
     for value in bad:
         with pytest.raises(InvalidJobError, match=name) as refusal:
             check_request(with_value(field, value))

@@ -105,12 +105,12 @@ def test_each_role_opens_its_own_methods(
         assert (found[method.name] not in REFUSED) is is_open, (method.name, found[method.name])
     opened = {name for name, status in found.items() if status not in REFUSED}
     assert opened == {
-        Role.WORKER: {"Join"},
-        Role.SERVER: {"ServeRows"},
+        Role.WORKER: {"Join", "FollowAsWorker"},
+        Role.SERVER: {"ServeRows", "FollowAsServer"},
         Role.OPERATOR: {method.name for method in METHODS},
         Role.READ_ONLY: {
             *("ShowController", "ListJobs", "ShowJob", "ListSwitches", "ShowSwitch"),
-            *("ShowTree", "ListLinks"),
+            *("ShowTree", "ListLinks", "ShowSchedule"),
         },
     }.get(role, set[str]())
 

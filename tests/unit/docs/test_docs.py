@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from switchfold.controller.config import ControllerConfig
+from switchfold.controller.transfers.transfer_config import TransferConfig
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.slots import wire
 from switchfold.hostlib.summation.quantization import scales
@@ -106,7 +107,17 @@ def test_controller_defaults_are_documented() -> None:
             assert f"{default:g}" == documented, name
         elif isinstance(default, int) and not isinstance(default, bool):
             assert str(default) == documented, name
-    assert set(defaults) == {"switches", "links"}
+    assert set(defaults) == {"switches", "links", "transfers"}
+
+
+def test_defaults_of_live_transfers_are_documented() -> None:
+    defaults = {field.name: field.default for field in fields(TransferConfig)}
+    rows = list(read_table("live_transfers.md", "## Options"))
+    assert [plain(name) for name, _, _ in rows] == list(defaults)
+    for name, documented, _ in rows:
+        default = defaults[plain(name)]
+        shown = f"{default:g}" if isinstance(default, float) else str(default or "none")
+        assert shown == documented, name
 
 
 def test_worker_defaults_are_documented() -> None:

@@ -1,0 +1,127 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ShowScheduleRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class ScheduleReport(_message.Message):
+    __slots__ = ("job", "age_s", "tau_max", "div_max", "workers", "servers", "transfers", "drops", "decisions", "batches", "decide_s", "longest_s", "open")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    AGE_S_FIELD_NUMBER: _ClassVar[int]
+    TAU_MAX_FIELD_NUMBER: _ClassVar[int]
+    DIV_MAX_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    SERVERS_FIELD_NUMBER: _ClassVar[int]
+    TRANSFERS_FIELD_NUMBER: _ClassVar[int]
+    DROPS_FIELD_NUMBER: _ClassVar[int]
+    DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    BATCHES_FIELD_NUMBER: _ClassVar[int]
+    DECIDE_S_FIELD_NUMBER: _ClassVar[int]
+    LONGEST_S_FIELD_NUMBER: _ClassVar[int]
+    OPEN_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    age_s: float
+    tau_max: int
+    div_max: float
+    workers: _containers.RepeatedCompositeFieldContainer[ScheduledWorker]
+    servers: _containers.RepeatedCompositeFieldContainer[ScheduledServer]
+    transfers: _containers.RepeatedCompositeFieldContainer[ScheduledTransfer]
+    drops: _containers.RepeatedCompositeFieldContainer[DropCount]
+    decisions: int
+    batches: int
+    decide_s: float
+    longest_s: float
+    open: int
+    def __init__(self, job: _Optional[str] = ..., age_s: _Optional[float] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., workers: _Optional[_Iterable[_Union[ScheduledWorker, _Mapping]]] = ..., servers: _Optional[_Iterable[_Union[ScheduledServer, _Mapping]]] = ..., transfers: _Optional[_Iterable[_Union[ScheduledTransfer, _Mapping]]] = ..., drops: _Optional[_Iterable[_Union[DropCount, _Mapping]]] = ..., decisions: _Optional[int] = ..., batches: _Optional[int] = ..., decide_s: _Optional[float] = ..., longest_s: _Optional[float] = ..., open: _Optional[int] = ...) -> None: ...
+
+class ScheduledWorker(_message.Message):
+    __slots__ = ("worker_id", "host", "state", "pushes", "grants", "commits", "drops", "withdrawn", "overdue", "ungranted", "refused", "achieved_bits_per_s", "granted_bits_per_s")
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PUSHES_FIELD_NUMBER: _ClassVar[int]
+    GRANTS_FIELD_NUMBER: _ClassVar[int]
+    COMMITS_FIELD_NUMBER: _ClassVar[int]
+    DROPS_FIELD_NUMBER: _ClassVar[int]
+    WITHDRAWN_FIELD_NUMBER: _ClassVar[int]
+    OVERDUE_FIELD_NUMBER: _ClassVar[int]
+    UNGRANTED_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    ACHIEVED_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    GRANTED_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    worker_id: int
+    host: str
+    state: str
+    pushes: int
+    grants: int
+    commits: int
+    drops: int
+    withdrawn: int
+    overdue: int
+    ungranted: int
+    refused: int
+    achieved_bits_per_s: float
+    granted_bits_per_s: float
+    def __init__(self, worker_id: _Optional[int] = ..., host: _Optional[str] = ..., state: _Optional[str] = ..., pushes: _Optional[int] = ..., grants: _Optional[int] = ..., commits: _Optional[int] = ..., drops: _Optional[int] = ..., withdrawn: _Optional[int] = ..., overdue: _Optional[int] = ..., ungranted: _Optional[int] = ..., refused: _Optional[int] = ..., achieved_bits_per_s: _Optional[float] = ..., granted_bits_per_s: _Optional[float] = ...) -> None: ...
+
+class ScheduledServer(_message.Message):
+    __slots__ = ("server_id", "host", "state", "version", "next_sequence", "open_sequence")
+    SERVER_ID_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    OPEN_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    server_id: int
+    host: str
+    state: str
+    version: int
+    next_sequence: int
+    open_sequence: int
+    def __init__(self, server_id: _Optional[int] = ..., host: _Optional[str] = ..., state: _Optional[str] = ..., version: _Optional[int] = ..., next_sequence: _Optional[int] = ..., open_sequence: _Optional[int] = ...) -> None: ...
+
+class ScheduledTransfer(_message.Message):
+    __slots__ = ("worker_id", "server_id", "transfer_id", "size_bytes", "version", "state", "reason", "requested_s", "start_s", "end_s", "ended_s", "sequence", "delay")
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    SERVER_ID_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REQUESTED_S_FIELD_NUMBER: _ClassVar[int]
+    START_S_FIELD_NUMBER: _ClassVar[int]
+    END_S_FIELD_NUMBER: _ClassVar[int]
+    ENDED_S_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    DELAY_FIELD_NUMBER: _ClassVar[int]
+    worker_id: int
+    server_id: int
+    transfer_id: int
+    size_bytes: int
+    version: int
+    state: str
+    reason: str
+    requested_s: float
+    start_s: float
+    end_s: float
+    ended_s: float
+    sequence: int
+    delay: int
+    def __init__(self, worker_id: _Optional[int] = ..., server_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., version: _Optional[int] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., requested_s: _Optional[float] = ..., start_s: _Optional[float] = ..., end_s: _Optional[float] = ..., ended_s: _Optional[float] = ..., sequence: _Optional[int] = ..., delay: _Optional[int] = ...) -> None: ...
+
+class DropCount(_message.Message):
+    __slots__ = ("reason", "count")
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    reason: str
+    count: int
+    def __init__(self, reason: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...

@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A job's live transfers as text of at most 80 columns: plans over time, queue, tallies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from ..api.operator_api import schedule_pb2 as pb
+from ..fabric.trees.tree_text import amount, seconds
+
+_BAR: Final = 46
+"""Columns of the time axis."""
+_ROWS: Final = 20
+"""Transfers in a chart."""
+_DROPS: Final = 8
+"""Dropped transfers in a table."""
+_PAST_S: Final = 10.0
+"""A chart begins at most so long ago."""
+_PLANNED: Final = ("granted", "arrived", "committed", "withdrawn")
+_MARKS: Final = {"granted": "#", "arrived": "+", "committed": "=", "withdrawn": "x"}
+
+
+def head_lines(report: pb.ScheduleReport) -> list[str]:
+    """Return what a job's scheduler does, in few lines."""
+    bounds = (
+        f"tau_max {report.tau_max}" if report.HasField("tau_max") else "no bound on delays",
+        f"div_max {report.div_max:g}" if report.HasField("div_max") else "",
+    )
+    states = [transfer.state for transfer in report.transfers]
+    waiting = states.count("waiting") + states.count("parked")
+    lines = [
+        f"job {report.job}: {', '.join(filter(None, bounds))}; for {report.age_s:.0f} s",
+        f"  {waiting} wait, {report.open - waiting} under way; {report.decisions} decisions in"
+        f" {report.batches} batches",
+    ]
+    if report.decisions:
+        lines.append(
+            f"  {seconds(report.decide_s / report.decisions)} of the processor for a decision,"
+            f" {seconds(report.longest_s)} for the longest batch"
+        )
+    if report.drops:
+        drops = ", ".join(f"{each.count} {each.reason}" for each in report.drops)
+        lines.append(f"  dropped: {drops}")
+    return lines
+
+
+def chart_lines(report: pb.ScheduleReport) -> list[str]:
+    """Return the plans of grants over time, the present marked; none if nothing was granted."""
+    shown = [
+        each
+        for each in report.transfers
+        if each.state in _PLANNED
+        and (each.state == "granted" or each.end_s > -_PAST_S)
+        and (each.start_s or each.end_s)
+    ][-_ROWS:]
+    if not shown:
+        return []
+    shown.sort(key=lambda each: each.start_s)
+    first_s = max(min(each.start_s for each in shown), -_PAST_S)
+    first_s, last_s = min(first_s, -0.1), max(*(each.end_s for each in shown), 0.1)
+    scale = _BAR / (last_s - first_s)
+    now = min(int(-first_s * scale), _BAR - 1)
+    lines = [f"{'worker':>7}{'server':>7}{'place':>8}{'size':>10} {_axis(first_s, last_s, now)}"]
+    for each in shown:
+        begin = max(0, math.floor((each.start_s - first_s) * scale))
+        end = max(begin + 1, min(_BAR, math.ceil((each.end_s - first_s) * scale)))
+        bar = list(" " * begin + _MARKS[each.state] * (end - begin))
+        bar += [" "] * (_BAR - len(bar))
+        if bar[now] == " ":
+            bar[now] = "|"
+        size = amount(each.size_bytes, "B")
+        lines.append(
+            f"{each.worker_id:>7}{each.server_id:>7}{each.sequence:>8}{size:>10} "
+            f"{''.join(bar).rstrip()}"
+        )
+    lines.append("  # granted  + arrived early  = applied  x given up  | now")
+    return lines
+
+
+def _axis(first_s: float, last_s: float, now: int) -> str:
+    left, right = f"{first_s:.1f} s", f"{last_s:+.1f} s"
+    axis = list(" " * _BAR)
+    axis[: len(left)] = left
+    axis[_BAR - len(right) :] = right
+    if len(left) < now - 1 and now + 2 < _BAR - len(right):
+        axis[now - 1 : now + 2] = "now"
+    return "".join(axis)
+
+
+def queue_rows(report: pb.ScheduleReport) -> Iterator[tuple[object, ...]]:
+    """Yield what waits, and what was dropped last, for a table."""
+    waiting = [each for each in report.transfers if each.state in ("waiting", "parked")]
+    dropped = [each for each in report.transfers if each.state == "dropped"]
+    for each in (*waiting[:_ROWS], *dropped[-_DROPS:]):
+        yield (
+            each.worker_id,
+            each.server_id,
+            amount(each.size_bytes, "B"),
+            each.version,
+            each.state,
+            f"{-each.requested_s:.1f} s ago",
+            each.reason,
+        )
+
+
+def worker_rows(workers: Iterable[pb.ScheduledWorker]) -> Iterator[tuple[object, ...]]:
+    """Yield the tally of each worker for a table."""
+    for each in workers:
+        yield (
+            each.worker_id,
+            _place(each.host, each.state),
+            each.pushes,
+            each.grants,
+            each.commits,
+            each.drops,
+            each.withdrawn,
+            each.ungranted,
+        )
+
+
+def server_rows(servers: Iterable[pb.ScheduledServer]) -> Iterator[tuple[object, ...]]:
+    """Yield the state of each server for a table."""
+    for each in servers:
+        place = _place(each.host, each.state)
+        yield each.server_id, place, each.version, each.open_sequence, each.next_sequence
+
+
+def _place(host: str, state: str) -> str:
+    return host if state == "attached" else f"{host} ({state})".strip()

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The controller's fabric as the network of a job's transfers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from ..fabric.fabric import Direction, Fabric
+from ..fabric.host_attachment import HostAttachment
+from ..fabric.routes import path
+from ..scheduler.network import Links, TransferNetwork
+from .transfer_config import MAX_SERVERS, TransferConfig, server_name
+
+
+def host_places(fabric: Fabric) -> dict[str, HostAttachment]:
+    """Return the attachments of all hosts by name.
+
+    A name that hosts of several switches share has the switch before it: s1/h1.
+    """
+    hosts = [(name, host) for name, switch in fabric.switches.items() for host in switch.hosts]
+    counts = Counter(host.name for _, host in hosts)
+    return {
+        host.name if counts[host.name] == 1 else f"{switch}/{host.name}": HostAttachment(
+            0, switch, host.port
+        )
+        for switch, host in hosts
+    }
+
+
+def hosts_without_rate(fabric: Fabric) -> list[str]:
+    """Return the names of hosts for whose links the file states no rate."""
+    return sorted(
+        host.name
+        for switch in fabric.switches.values()
+        for host in switch.hosts
+        if host.rate_bits_per_s is None
+    )
+
+
+def transfer_network(
+    fabric: Fabric, servers: Mapping[str, str], config: TransferConfig
+) -> TransferNetwork:
+    """Return the network of a fabric's hosts, and of all servers that a job may have.
+
+    `servers` are the hosts of servers by name; it may grow: a server's host is looked up when a
+    route to it is first wanted. A server on its sender's own host has a route without links.
+    """
+    places = host_places(fabric)
+    unstated = {
+        (name, host.port)
+        for name, switch in fabric.switches.items()
+        for host in switch.hosts
+        if host.rate_bits_per_s is None
+    }
+
+    def capacity(direction: Direction) -> int:
+        is_unstated = (direction.switch, direction.port) in unstated
+        rate = config.default_rate_bits_per_s if is_unstated else fabric.rate(direction)
+        return max(1, round(config.payload_share * rate))
+
+    def find_route(sender: str, receiver: str) -> Links | None:
+        ends = [places.get(servers.get(name, name)) for name in (sender, receiver)]
+        start, end = ends
+        if start is None or end is None:
+            return None
+        if start == end:
+            return ()
+        directions = path(fabric, start, end)
+        return None if directions is None else tuple(map(_link_name, directions))
+
+    return TransferNetwork(
+        capacities_bits_per_s={_link_name(each): capacity(each) for each in _directions(fabric)},
+        hosts=frozenset(places) | {server_name(number) for number in range(MAX_SERVERS)},
+        find_route=find_route,
+    )
+
+
+def _directions(fabric: Fabric) -> Iterator[Direction]:
+    for name, switch in fabric.switches.items():
+        for host in switch.hosts:
+            yield Direction(name, host.port)
+            yield Direction(name, host.port, is_inward=True)
+    for link in fabric.links:
+        for end in link.ends:
+            yield Direction(*end)
+
+
+def _link_name(direction: Direction) -> str:
+    arrow = "<" if direction.is_inward else ">"
+    return f"{direction.switch}:{direction.port}{arrow}"

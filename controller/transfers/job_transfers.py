@@ -1,0 +1,219 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The transfers of one job: its stations, and what they send."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from ...hostlib.control.transfers_api import transfers_pb2 as pb
+from ..errors import InvalidJobError, TransferRefusedError
+from ..jobs.job_request import JobToken
+from ..scheduler.commit_order import CommitOrder
+from ..scheduler.delay_bound import DelayBound
+from ..scheduler.network import TransferNetwork
+from ..scheduler.scheduler import SchedulerOptions
+from .live_station import LiveStation, StationRole
+from .server_place import ServerPlace
+from .transfer_config import TransferConfig, server_name
+from .transfer_flow import TransferFlow
+from .transfer_log import TransferLog
+from .transfer_messages import expected_message, skipped_message
+from .transfer_record import TransferState, WorkerPlace
+from .transfer_terms import TransferTerms
+
+_LOGGER = logging.getLogger(__name__)
+
+NetworkOf = Callable[[Mapping[str, str]], TransferNetwork]
+"""Returns the network of servers, by name with their hosts, which may grow."""
+
+
+class JobTransfers:
+    """Serves the messages of stations; TransferJobs decides who is one."""
+
+    def __init__(  # noqa: PLR0913 - what its first station brings
+        self,
+        name: str,
+        *,
+        terms: TransferTerms,
+        token: JobToken,
+        config: TransferConfig,
+        network_of: NetworkOf,
+        log: TransferLog,
+        source: str = "",
+    ) -> None:
+        """`source`: where the first station calls from, "" for a Unix socket."""
+        self.name: Final = name
+        self.terms: Final = terms
+        self.token: Final = token
+        self.source: Final = source
+        self.workers: dict[int, WorkerPlace] = {}
+        self.servers: dict[int, ServerPlace] = {}
+        self._config = config
+        self._network_of = network_of
+        self._server_hosts: dict[str, str] = {}
+        bound = None if terms.tau_max is None else DelayBound(tau_max=terms.tau_max)
+        self.flow = TransferFlow(
+            name,
+            network_of(self._server_hosts),
+            SchedulerOptions(
+                bound=bound,
+                batch_max=config.batch_max,
+                batch_wait_s=config.batch_wait_s,
+                commit_order=CommitOrder.SEQUENCE,  # as servers apply updates
+            ),
+            config,
+            log,
+            workers=self.workers,
+            servers=self.servers,
+        )
+
+    @property
+    def stations(self) -> list[LiveStation]:
+        """All stations that are not lost."""
+        places = (*self.workers.values(), *self.servers.values())
+        return [place.station for place in places if place.station is not None]
+
+    def station_in(self, role: StationRole, station_id: int) -> LiveStation | None:
+        """Return the station that has a place, None if nobody has it."""
+        places = self.workers if role is StationRole.WORKER else self.servers
+        place = places.get(station_id)
+        return None if place is None else place.station
+
+    def take_in(self, station: LiveStation, request: pb.Register, first_id: int) -> None:
+        """Give a place, which nobody has, to a station; a new worker's ids are from `first_id`."""
+        if station.role is StationRole.WORKER:
+            self._forget_lost()
+            worker = self.workers.setdefault(
+                station.station_id, WorkerPlace(worker_id=station.station_id, first_id=first_id)
+            )
+            worker.take_place(station)
+            return
+        name = server_name(station.station_id)
+        server = self.servers.setdefault(
+            station.station_id, ServerPlace(server_id=station.station_id, name=name)
+        )
+        server.station = station
+        before = self._server_hosts.get(name, station.host)
+        self._server_hosts[name] = station.host
+        if before != station.host:
+            self.replace_network(f"{name} is at {station.host} now")
+        scheduled = self.flow.schedule.version(server)
+        server.restart(request.version, scheduled, request.next_sequence)
+
+    def greet(self, station: LiveStation, request: pb.Register) -> None:
+        """Answer Register on a new stream, and repeat what the station may have missed."""
+        registered = pb.Registered(
+            grant_wait_s=self._config.grant_wait_s, lease_s=self._config.lease_s
+        )
+        if station.role is StationRole.WORKER:
+            worker = self.workers[station.station_id]
+            registered.next_transfer_id = worker.next_id
+            station.send(pb.SchedulerMessage(registered=registered))
+            return
+        server = self.servers[station.station_id]
+        registered.next_sequence = server.open_sequence
+        station.send(pb.SchedulerMessage(registered=registered))
+        now_s = self.flow.schedule.now_s()
+        for sequence in range(server.open_sequence, server.next_sequence):
+            if sequence in server.granted:
+                station.send(expected_message(server.granted[sequence], now_s))
+            elif sequence not in server.arrived:
+                station.send(skipped_message(sequence))
+        if not server.num_ahead:
+            server.report(request.version, self.flow.schedule.version(server))
+        self.flow.retry_parked()
+
+    def lose(self, station: LiveStation) -> None:
+        """Take a station out of its place: nobody waits for its transfers any longer."""
+        if station.role is StationRole.WORKER:
+            worker = self.workers[station.station_id]
+            for record in worker.open_records:
+                if record.state is not TransferState.ARRIVED:
+                    self.flow.withdraw(record)
+            worker.station = None
+        else:
+            server = self.servers[station.station_id]
+            server.station = None
+            self.flow.abandon(server)
+
+    def take(self, station: LiveStation, message: pb.StationMessage) -> None:
+        """Act on a message of a station; JobError for one that makes no sense."""
+        if message.HasField("heartbeat"):
+            if station.role is StationRole.SERVER:
+                server = self.servers[station.station_id]
+                server.rest(self.flow.schedule.version(server))
+        elif station.role is StationRole.WORKER:
+            self._take_from_worker(self.workers[station.station_id], message)
+        else:
+            self._take_from_server(self.servers[station.station_id], message)
+
+    def replace_network(self, reason: str) -> None:
+        """Plan in the network as it is now."""
+        _LOGGER.info("job %s: transfers are planned in another network: %s", self.name, reason)
+        self.flow.replace_network(self._network_of(self._server_hosts))
+
+    def _take_from_worker(self, worker: WorkerPlace, message: pb.StationMessage) -> None:
+        match message.WhichOneof("message"):
+            case "requested":
+                known = worker.records.get(message.requested.transfer_id)
+                if known is None:
+                    self.flow.request(worker, message.requested)
+                else:
+                    self.flow.answer_again(worker, known, message.requested)
+            case "withdrawn":
+                record = worker.records.get(message.withdrawn.transfer_id)
+                if record and record.state.is_open and record.state is not TransferState.ARRIVED:
+                    self.flow.withdraw(record)
+            case "rate_observed":
+                self.flow.observe(worker, message.rate_observed)
+            case other:
+                raise InvalidJobError(f"unexpected message {other!r} of a worker")
+
+    def _take_from_server(self, server: ServerPlace, message: pb.StationMessage) -> None:
+        match message.WhichOneof("message"):
+            case "delivered":
+                server.reported_version = -1
+                self._note_delivered(server, message.delivered)
+            case "committed":
+                version = message.committed.version
+                if server.report(version, self.flow.schedule.version(server)):
+                    self.flow.retry_parked()
+            case other:
+                raise InvalidJobError(f"unexpected message {other!r} of a server")
+
+    def _note_delivered(self, server: ServerPlace, message: pb.TransferDelivered) -> None:
+        worker = self.workers.get(message.worker_id)
+        record = worker.records.get(message.transfer_id) if worker is not None else None
+        if record is None:
+            if not message.transfer_id or server.is_first_report(
+                message.worker_id, message.transfer_id
+            ):
+                self.flow.came_directly(server, message, None)
+            return
+        if record.server_id != server.server_id:
+            raise TransferRefusedError(
+                f"{record.name} is for server {record.server_id}, and server {server.server_id} "
+                "reports it; report what has come to this server"
+            )
+        if record.state in (TransferState.ARRIVED, TransferState.COMMITTED):
+            # The message has come twice, or the update has become too old in its place.
+            if message.is_refused:
+                self.flow.refused_late(server, record)
+            return
+        if record.state is TransferState.GRANTED and message.is_granted:
+            self.flow.arrived(server, record, is_refused=message.is_refused)
+        else:
+            self.flow.came_directly(server, message, record)
+
+    def _forget_lost(self) -> None:
+        """Forget lost workers beyond the number of stations: ids may be chosen freely."""
+        lost = [
+            place
+            for place in self.workers.values()
+            if place.station is None and not place.open_records
+        ]
+        for place in lost[: max(0, len(self.workers) - self._config.max_stations)]:
+            del self.workers[place.worker_id]

@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A station's right to its place in a job, and the stream that carries its messages."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import Callable
+from typing import Final
+
+from ...hostlib.control.transfers_api import transfers_pb2 as pb
+from ..errors import ControllerError, NoRoomError, WorkerTakenError
+from ..jobs.punctual_timer import PunctualTimer
+
+StationOutbox = asyncio.Queue[pb.SchedulerMessage | ControllerError | None]
+"""Messages of one stream; an error or None ends it."""
+
+
+class StationRole(enum.StrEnum):
+    """What a station is to its job."""
+
+    WORKER = "worker"
+    SERVER = "server"
+
+
+MAX_UNREAD: Final = {StationRole.WORKER: 1024, StationRole.SERVER: 1 << 16}
+"""Answers that may wait for a station to read them; a server gets one for each of many workers."""
+
+
+class LiveStation:
+    """One process in one place; outlives a broken stream for a grace."""
+
+    def __init__(
+        self,
+        role: StationRole,
+        request: pb.Register,
+        *,
+        lease_s: float,
+        grace_s: float,
+        on_lost: Callable[[LiveStation], None],
+    ) -> None:
+        self.role: Final = role
+        self.job_name: Final = request.job_name
+        self.station_id: Final = request.station_id
+        self.identity: Final = request.identity
+        self.host: Final = request.host
+        self._lease_s = lease_s
+        self._grace_s = grace_s
+        self._on_lost = on_lost
+        self._outbox: StationOutbox | None = None
+        self._timer: PunctualTimer | None = None
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.station_id}"
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether a stream carries this station's messages."""
+        return self._outbox is not None
+
+    def is_carried_by(self, outbox: StationOutbox) -> bool:
+        """Whether this stream is the one that carries the station's messages."""
+        return self._outbox is outbox
+
+    def attach(self) -> StationOutbox:
+        """Take a new stream and begin the lease; an older stream gets an error."""
+        if self._outbox is not None:
+            self._outbox.put_nowait(
+                WorkerTakenError(
+                    f"{self} of job {self.job_name!r} has registered on another stream, which "
+                    "carries its messages from now on; open one stream a process"
+                )
+            )
+        self._outbox = StationOutbox()
+        self.renew()
+        return self._outbox
+
+    def detach(self, outbox: StationOutbox) -> bool:
+        """Note that a stream is over; return whether it was the current one."""
+        if self._outbox is not outbox:
+            return False
+        self._outbox = None
+        self._count(self._grace_s)
+        return True
+
+    def send(self, message: pb.SchedulerMessage) -> None:
+        """Queue a message if a stream is attached; a stream that is not read ends."""
+        if self._outbox is None:
+            return
+        most = MAX_UNREAD[self.role]
+        if self._outbox.qsize() < most:
+            self._outbox.put_nowait(message)
+            return
+        while not self._outbox.empty():
+            self._outbox.get_nowait()
+        self.refuse(
+            NoRoomError(
+                f"{self} of job {self.job_name!r} has not read {most} answers; register again and "
+                "read them as they come"
+            )
+        )
+
+    def refuse(self, error: ControllerError) -> None:
+        """End the stream with an error; the station may come back as after a broken stream."""
+        if self._outbox is not None:
+            self._outbox.put_nowait(error)
+            self.detach(self._outbox)
+
+    def end(self, error: ControllerError) -> None:
+        """End the stream with an error, if there is one, and count no time any more."""
+        self.release()
+        if self._outbox is not None:
+            self._outbox.put_nowait(error)
+            self._outbox = None
+
+    def renew(self) -> None:
+        """Give the station its lease from now on."""
+        self._count(self._lease_s)
+
+    def release(self) -> None:
+        """Count no time any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _count(self, delay_s: float) -> None:
+        self.release()
+        self._timer = PunctualTimer(delay_s, lambda: self._on_lost(self))

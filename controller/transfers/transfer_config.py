@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Options of live transfers: table [transfers] of the controller's file."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ..errors import ConfigError
+from ..scheduler.learning_rate import InverseRate, LearningRateRule, SquareRootRate
+
+MAX_SERVERS: Final = 64
+"""Servers of a job; their ids lie below."""
+RATE_RULES: Final = ("none", "square_root", "inverse")
+_LEAST_RATE_BITS_PER_S: Final = 1000
+
+
+def server_name(server_id: int) -> str:
+    """Return a server's name at a scheduler; no host has it, since names have no space."""
+    return f"server {server_id}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferConfig:
+    """How jobs' transfers are scheduled, and what stations may ask for."""
+
+    grant_wait_s: float = 1.0
+    """A worker that has no answer by then sends its update without a grant."""
+    lease_s: float = 10.0
+    """A station that says nothing for so long is lost, though its connection stands."""
+    reconnect_grace_s: float = 3.0
+    """A station whose connection broke is lost when it has not come back by then."""
+    server_wait_s: float = 10.0
+    """A request waits so long for a server that is not there, or that has not reported the version
+    of the request's model."""
+    batch_max: int = 64
+    """So many waiting requests become a batch at once."""
+    batch_wait_s: float = 0.05
+    """After so long, the oldest waiting request's batch is closed."""
+    default_rate_bits_per_s: int = 1_000_000_000
+    """Rate of a host's link, each direction, where the file states none."""
+    payload_share: float = 1.0
+    """Share of each link's rate that grants may use. Headers of TCP take about a twentieth."""
+    overdue_ratio: float = 3.0
+    """A granted update that is not delivered after so many times its planned time is withdrawn."""
+    overdue_least_s: float = 5.0
+    """But not before."""
+    learning_rate: str = "none"
+    """How grants scale updates by their planned delay: none, square_root or inverse."""
+    kappa: float = 1.0
+    """Weight of the delay in the rule square_root."""
+    max_jobs: int = 64
+    """Jobs with transfers at a time; half of them for callers of one address."""
+    max_stations: int = 1024
+    """Workers and servers of a job."""
+    max_open_per_worker: int = 64
+    """Requests of a worker that wait or are under way."""
+    log: Path | None = None
+    """File to which the timeline of all transfers is added, as JSON lines; None: none."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.name.endswith("_s") and not field.name.endswith("per_s"):
+                least_s = 0.0 if field.name == "batch_wait_s" else 1e-3
+                if not (math.isfinite(value) and least_s <= value <= 86400):
+                    raise ConfigError(f"[transfers] {field.name} must lie in {least_s:g}..86400 s")
+            elif field.type == "int" and value < 1:
+                raise ConfigError(f"[transfers] {field.name} must be at least 1")
+        if self.default_rate_bits_per_s < _LEAST_RATE_BITS_PER_S:
+            raise ConfigError(
+                f"[transfers] default_rate_bits_per_s must be at least {_LEAST_RATE_BITS_PER_S}"
+            )
+        if not 0.1 <= self.payload_share <= 1:
+            raise ConfigError("[transfers] payload_share must lie in 0.1..1")
+        if self.learning_rate not in RATE_RULES:
+            raise ConfigError(
+                f"[transfers] learning_rate {self.learning_rate!r} is none of "
+                f"{', '.join(RATE_RULES)}"
+            )
+        if not 0 <= self.kappa <= 1e6:
+            raise ConfigError("[transfers] kappa must lie in 0..1e6")
+        if not 1 <= self.overdue_ratio <= 1000:
+            raise ConfigError("[transfers] overdue_ratio must lie in 1..1000")
+        if self.grant_wait_s > self.server_wait_s:
+            raise ConfigError(
+                f"[transfers] grant_wait_s is {self.grant_wait_s:g}, above server_wait_s "
+                f"({self.server_wait_s:g}): a request that a worker still waits for would be given "
+                "up; lower the one or raise the other"
+            )
+
+    @property
+    def rate_rule(self) -> LearningRateRule | None:
+        """The rule of learning_rate."""
+        match self.learning_rate:
+            case "square_root":
+                return SquareRootRate(kappa=self.kappa)
+            case "inverse":
+                return InverseRate()
+            case _:
+                return None

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What stations are told of grants, drops and places."""
+
+from __future__ import annotations
+
+from ...hostlib.control.transfers_api import transfers_pb2 as pb
+from .transfer_record import TransferRecord
+
+
+def granted_message(record: TransferRecord, now_s: float) -> pb.SchedulerMessage:
+    """Return the grant of a record; spans that would have begun are moved, all by the same time."""
+    grant = record.grant
+    assert grant is not None, "a granted record has its grant"
+    spans = grant.spans
+    begin_s = max(spans[0].start_s, now_s) - spans[0].start_s if spans else 0.0
+    return pb.SchedulerMessage(
+        granted=pb.TransferGranted(
+            transfer_id=record.transfer_id,
+            spans=[
+                pb.RateSpan(
+                    start_s=span.start_s + begin_s - now_s,
+                    end_s=span.end_s + begin_s - now_s,
+                    rate_bits_per_s=span.rate_bits_per_s,
+                )
+                for span in spans
+            ],
+            sequence=record.sequence,
+            delay=grant.delay,
+            learning_rate_factor=record.rate_factor,
+        )
+    )
+
+
+def expected_message(record: TransferRecord, now_s: float) -> pb.SchedulerMessage:
+    """Return what a server is told of a grant."""
+    grant = record.grant
+    assert grant is not None, "a granted record has its grant"
+    return pb.SchedulerMessage(
+        expected=pb.CommitExpected(
+            sequence=record.sequence,
+            worker_id=record.worker_id,
+            transfer_id=record.transfer_id,
+            learning_rate_factor=record.rate_factor,
+            due_s=max(grant.planned.end_s - now_s, 0.0),
+        )
+    )
+
+
+def dropped_message(record: TransferRecord) -> pb.SchedulerMessage:
+    """Return the drop of a record."""
+    return pb.SchedulerMessage(
+        dropped=pb.TransferDropped(
+            transfer_id=record.transfer_id,
+            reason=record.drop_reason,
+            delay=record.drop.delay if record.drop else 0,
+        )
+    )
+
+
+def skipped_message(sequence: int) -> pb.SchedulerMessage:
+    """Return that nothing comes for a place."""
+    return pb.SchedulerMessage(skipped=pb.CommitSkipped(sequence=sequence))

@@ -1,0 +1,183 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class StationMessage(_message.Message):
+    __slots__ = ("register", "heartbeat", "requested", "delivered", "withdrawn", "committed", "rate_observed")
+    REGISTER_FIELD_NUMBER: _ClassVar[int]
+    HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
+    REQUESTED_FIELD_NUMBER: _ClassVar[int]
+    DELIVERED_FIELD_NUMBER: _ClassVar[int]
+    WITHDRAWN_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_FIELD_NUMBER: _ClassVar[int]
+    RATE_OBSERVED_FIELD_NUMBER: _ClassVar[int]
+    register: Register
+    heartbeat: Heartbeat
+    requested: TransferRequested
+    delivered: TransferDelivered
+    withdrawn: TransferWithdrawn
+    committed: UpdatesCommitted
+    rate_observed: RateObserved
+    def __init__(self, register: _Optional[_Union[Register, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., requested: _Optional[_Union[TransferRequested, _Mapping]] = ..., delivered: _Optional[_Union[TransferDelivered, _Mapping]] = ..., withdrawn: _Optional[_Union[TransferWithdrawn, _Mapping]] = ..., committed: _Optional[_Union[UpdatesCommitted, _Mapping]] = ..., rate_observed: _Optional[_Union[RateObserved, _Mapping]] = ...) -> None: ...
+
+class SchedulerMessage(_message.Message):
+    __slots__ = ("registered", "granted", "dropped", "expected", "skipped")
+    REGISTERED_FIELD_NUMBER: _ClassVar[int]
+    GRANTED_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_FIELD_NUMBER: _ClassVar[int]
+    SKIPPED_FIELD_NUMBER: _ClassVar[int]
+    registered: Registered
+    granted: TransferGranted
+    dropped: TransferDropped
+    expected: CommitExpected
+    skipped: CommitSkipped
+    def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ...) -> None: ...
+
+class Register(_message.Message):
+    __slots__ = ("job_name", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "version", "next_sequence")
+    JOB_NAME_FIELD_NUMBER: _ClassVar[int]
+    STATION_ID_FIELD_NUMBER: _ClassVar[int]
+    IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    JOB_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    TAU_MAX_FIELD_NUMBER: _ClassVar[int]
+    DIV_MAX_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    job_name: str
+    station_id: int
+    identity: bytes
+    host: str
+    job_token: str
+    tau_max: int
+    div_max: float
+    version: int
+    next_sequence: int
+    def __init__(self, job_name: _Optional[str] = ..., station_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., host: _Optional[str] = ..., job_token: _Optional[str] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., version: _Optional[int] = ..., next_sequence: _Optional[int] = ...) -> None: ...
+
+class Heartbeat(_message.Message):
+    __slots__ = ("sequence",)
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    def __init__(self, sequence: _Optional[int] = ...) -> None: ...
+
+class Registered(_message.Message):
+    __slots__ = ("grant_wait_s", "lease_s", "next_transfer_id", "next_sequence")
+    GRANT_WAIT_S_FIELD_NUMBER: _ClassVar[int]
+    LEASE_S_FIELD_NUMBER: _ClassVar[int]
+    NEXT_TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    grant_wait_s: float
+    lease_s: float
+    next_transfer_id: int
+    next_sequence: int
+    def __init__(self, grant_wait_s: _Optional[float] = ..., lease_s: _Optional[float] = ..., next_transfer_id: _Optional[int] = ..., next_sequence: _Optional[int] = ...) -> None: ...
+
+class TransferRequested(_message.Message):
+    __slots__ = ("transfer_id", "server_id", "size_bytes", "version", "norm")
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    SERVER_ID_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    NORM_FIELD_NUMBER: _ClassVar[int]
+    transfer_id: int
+    server_id: int
+    size_bytes: int
+    version: int
+    norm: float
+    def __init__(self, transfer_id: _Optional[int] = ..., server_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., version: _Optional[int] = ..., norm: _Optional[float] = ...) -> None: ...
+
+class RateSpan(_message.Message):
+    __slots__ = ("start_s", "end_s", "rate_bits_per_s")
+    START_S_FIELD_NUMBER: _ClassVar[int]
+    END_S_FIELD_NUMBER: _ClassVar[int]
+    RATE_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    start_s: float
+    end_s: float
+    rate_bits_per_s: int
+    def __init__(self, start_s: _Optional[float] = ..., end_s: _Optional[float] = ..., rate_bits_per_s: _Optional[int] = ...) -> None: ...
+
+class TransferGranted(_message.Message):
+    __slots__ = ("transfer_id", "spans", "sequence", "delay", "learning_rate_factor")
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    SPANS_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    DELAY_FIELD_NUMBER: _ClassVar[int]
+    LEARNING_RATE_FACTOR_FIELD_NUMBER: _ClassVar[int]
+    transfer_id: int
+    spans: _containers.RepeatedCompositeFieldContainer[RateSpan]
+    sequence: int
+    delay: int
+    learning_rate_factor: float
+    def __init__(self, transfer_id: _Optional[int] = ..., spans: _Optional[_Iterable[_Union[RateSpan, _Mapping]]] = ..., sequence: _Optional[int] = ..., delay: _Optional[int] = ..., learning_rate_factor: _Optional[float] = ...) -> None: ...
+
+class TransferDropped(_message.Message):
+    __slots__ = ("transfer_id", "reason", "delay")
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    DELAY_FIELD_NUMBER: _ClassVar[int]
+    transfer_id: int
+    reason: str
+    delay: int
+    def __init__(self, transfer_id: _Optional[int] = ..., reason: _Optional[str] = ..., delay: _Optional[int] = ...) -> None: ...
+
+class TransferDelivered(_message.Message):
+    __slots__ = ("worker_id", "transfer_id", "is_granted", "is_refused")
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    IS_GRANTED_FIELD_NUMBER: _ClassVar[int]
+    IS_REFUSED_FIELD_NUMBER: _ClassVar[int]
+    worker_id: int
+    transfer_id: int
+    is_granted: bool
+    is_refused: bool
+    def __init__(self, worker_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., is_granted: bool = ..., is_refused: bool = ...) -> None: ...
+
+class TransferWithdrawn(_message.Message):
+    __slots__ = ("transfer_id", "is_sent_ungranted")
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    IS_SENT_UNGRANTED_FIELD_NUMBER: _ClassVar[int]
+    transfer_id: int
+    is_sent_ungranted: bool
+    def __init__(self, transfer_id: _Optional[int] = ..., is_sent_ungranted: bool = ...) -> None: ...
+
+class UpdatesCommitted(_message.Message):
+    __slots__ = ("version",)
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    def __init__(self, version: _Optional[int] = ...) -> None: ...
+
+class RateObserved(_message.Message):
+    __slots__ = ("transfer_id", "size_bytes", "seconds")
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    transfer_id: int
+    size_bytes: int
+    seconds: float
+    def __init__(self, transfer_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., seconds: _Optional[float] = ...) -> None: ...
+
+class CommitExpected(_message.Message):
+    __slots__ = ("sequence", "worker_id", "transfer_id", "learning_rate_factor", "due_s")
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    LEARNING_RATE_FACTOR_FIELD_NUMBER: _ClassVar[int]
+    DUE_S_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    worker_id: int
+    transfer_id: int
+    learning_rate_factor: float
+    due_s: float
+    def __init__(self, sequence: _Optional[int] = ..., worker_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., learning_rate_factor: _Optional[float] = ..., due_s: _Optional[float] = ...) -> None: ...
+
+class CommitSkipped(_message.Message):
+    __slots__ = ("sequence",)
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    def __init__(self, sequence: _Optional[int] = ...) -> None: ...
