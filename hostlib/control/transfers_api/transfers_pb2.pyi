@@ -1,18 +1,10 @@
 from google.protobuf.internal import containers as _containers
-from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
-
-class StationRole(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    WORKER: _ClassVar[StationRole]
-    SERVER: _ClassVar[StationRole]
-WORKER: StationRole
-SERVER: StationRole
 
 class StationMessage(_message.Message):
     __slots__ = ("register", "heartbeat", "requested", "delivered", "withdrawn", "committed", "rate_observed")
@@ -47,9 +39,8 @@ class SchedulerMessage(_message.Message):
     def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ...) -> None: ...
 
 class Register(_message.Message):
-    __slots__ = ("job_name", "role", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "version")
+    __slots__ = ("job_name", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "version", "next_sequence")
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
-    ROLE_FIELD_NUMBER: _ClassVar[int]
     STATION_ID_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
@@ -57,8 +48,8 @@ class Register(_message.Message):
     TAU_MAX_FIELD_NUMBER: _ClassVar[int]
     DIV_MAX_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     job_name: str
-    role: StationRole
     station_id: int
     identity: bytes
     host: str
@@ -66,7 +57,8 @@ class Register(_message.Message):
     tau_max: int
     div_max: float
     version: int
-    def __init__(self, job_name: _Optional[str] = ..., role: _Optional[_Union[StationRole, str]] = ..., station_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., host: _Optional[str] = ..., job_token: _Optional[str] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., version: _Optional[int] = ...) -> None: ...
+    next_sequence: int
+    def __init__(self, job_name: _Optional[str] = ..., station_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., host: _Optional[str] = ..., job_token: _Optional[str] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., version: _Optional[int] = ..., next_sequence: _Optional[int] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
     __slots__ = ("sequence",)
@@ -135,14 +127,16 @@ class TransferDropped(_message.Message):
     def __init__(self, transfer_id: _Optional[int] = ..., reason: _Optional[str] = ..., delay: _Optional[int] = ...) -> None: ...
 
 class TransferDelivered(_message.Message):
-    __slots__ = ("worker_id", "transfer_id", "is_granted")
+    __slots__ = ("worker_id", "transfer_id", "is_granted", "is_refused")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
     IS_GRANTED_FIELD_NUMBER: _ClassVar[int]
+    IS_REFUSED_FIELD_NUMBER: _ClassVar[int]
     worker_id: int
     transfer_id: int
     is_granted: bool
-    def __init__(self, worker_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., is_granted: bool = ...) -> None: ...
+    is_refused: bool
+    def __init__(self, worker_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., is_granted: bool = ..., is_refused: bool = ...) -> None: ...
 
 class TransferWithdrawn(_message.Message):
     __slots__ = ("transfer_id", "is_sent_ungranted")

@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class TransfersStub(object):
-    """Missing associated documentation comment in .proto file."""
+    """The method is the station's role, so that credentials are checked before anything is read.
+    """
 
     def __init__(self, channel):
         """Constructor.
@@ -34,17 +35,29 @@ class TransfersStub(object):
         Args:
             channel: A grpc.Channel.
         """
-        self.Follow = channel.stream_stream(
-                '/switchfold.transfers.v1.Transfers/Follow',
+        self.FollowAsWorker = channel.stream_stream(
+                '/switchfold.transfers.v1.Transfers/FollowAsWorker',
+                request_serializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.StationMessage.SerializeToString,
+                response_deserializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.SchedulerMessage.FromString,
+                _registered_method=True)
+        self.FollowAsServer = channel.stream_stream(
+                '/switchfold.transfers.v1.Transfers/FollowAsServer',
                 request_serializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.StationMessage.SerializeToString,
                 response_deserializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.SchedulerMessage.FromString,
                 _registered_method=True)
 
 
 class TransfersServicer(object):
-    """Missing associated documentation comment in .proto file."""
+    """The method is the station's role, so that credentials are checked before anything is read.
+    """
 
-    def Follow(self, request_iterator, context):
+    def FollowAsWorker(self, request_iterator, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FollowAsServer(self, request_iterator, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -53,8 +66,13 @@ class TransfersServicer(object):
 
 def add_TransfersServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'Follow': grpc.stream_stream_rpc_method_handler(
-                    servicer.Follow,
+            'FollowAsWorker': grpc.stream_stream_rpc_method_handler(
+                    servicer.FollowAsWorker,
+                    request_deserializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.StationMessage.FromString,
+                    response_serializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.SchedulerMessage.SerializeToString,
+            ),
+            'FollowAsServer': grpc.stream_stream_rpc_method_handler(
+                    servicer.FollowAsServer,
                     request_deserializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.StationMessage.FromString,
                     response_serializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.SchedulerMessage.SerializeToString,
             ),
@@ -67,10 +85,11 @@ def add_TransfersServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Transfers(object):
-    """Missing associated documentation comment in .proto file."""
+    """The method is the station's role, so that credentials are checked before anything is read.
+    """
 
     @staticmethod
-    def Follow(request_iterator,
+    def FollowAsWorker(request_iterator,
             target,
             options=(),
             channel_credentials=None,
@@ -83,7 +102,34 @@ class Transfers(object):
         return grpc.experimental.stream_stream(
             request_iterator,
             target,
-            '/switchfold.transfers.v1.Transfers/Follow',
+            '/switchfold.transfers.v1.Transfers/FollowAsWorker',
+            hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.StationMessage.SerializeToString,
+            hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.SchedulerMessage.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FollowAsServer(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/switchfold.transfers.v1.Transfers/FollowAsServer',
             hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.StationMessage.SerializeToString,
             hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.SchedulerMessage.FromString,
             options,
