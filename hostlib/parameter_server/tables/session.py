@@ -172,6 +172,11 @@ class ShardSession:
     # The hot rows call these.
 
     @property
+    def identity(self) -> int | None:
+        """The server's, see EnteredFrame; None: it has not answered yet."""
+        return self._identity
+
+    @property
     def can_send(self) -> bool:
         """Whether the server has let this process in, over the present connection."""
         return self._has_entered
@@ -359,9 +364,10 @@ class ShardSession:
         words, self._rows = self._rows, None
         assert words is not None
         values = words[: count * pull.width].view(np.float32).reshape(count, pull.width)
-        version = words[-_VERSION_WORDS:].copy().view(np.uint64)
-        self.version = int(version[0])
-        pull.done(PulledRows(values, words[count * pull.width : -_VERSION_WORDS], version))
+        versions = words[-_VERSION_WORDS:].copy().view(np.uint64)
+        self.version = int(versions[0])
+        updates = words[count * pull.width : -_VERSION_WORDS]
+        pull.done(PulledRows(values, updates, versions[:1], versions[1:]))
 
     def _on_denied(self, denied: DeniedFrame, text: bytes) -> None:
         error = error_of(json.loads(text), f"parameter server {self.shard}")
