@@ -8,7 +8,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 import numpy as np
@@ -33,6 +33,7 @@ from ...peers.frames import (
     Frame,
     FrameKind,
     Packable,
+    Purpose,
     ReceiptFrame,
     TableFrame,
     whole_version,
@@ -170,6 +171,10 @@ class ShardSession:
             self.hot.close()
 
     # The hot rows call these.
+
+    def call_for(self, purpose: Purpose) -> PeerCall:
+        """Return a call of the same server for another purpose."""
+        return replace(self._call, greeting=self._call.greeting._replace(purpose=purpose))
 
     @property
     def identity(self) -> int | None:

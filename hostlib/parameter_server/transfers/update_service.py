@@ -230,10 +230,10 @@ class UpdateService:
         if not self._is_report_due:
             self._is_report_due = True
             self._loop.call_later(0, self._report_version)
-        if self.on_update is not None:
-            self.on_update(
-                CommittedUpdate(request.worker_id, request.table, version, delay, is_in_place)
-            )
+        callback, worker_id = self.on_update, request.worker_id
+        if callback is not None:
+            committed = CommittedUpdate(worker_id, request.table, version, delay, is_in_place)
+            _guard(lambda: callback(committed))
         self.release(update)
 
     def on_update_denied(self, request: TableChange, error: HostlibError) -> None:
@@ -244,8 +244,9 @@ class UpdateService:
 
     def on_model_read(self, worker_id: int, table: int) -> None:
         """Tell the callback."""
-        if self.on_request is not None:
-            self.on_request(worker_id, table)
+        callback = self.on_request
+        if callback is not None:
+            _guard(lambda: callback(worker_id, table))
 
     def _take(self, ready: Iterable[ReadyUpdate[IncomingUpdate]]) -> None:
         """Have updates applied, in this order; then wait for the next place."""
@@ -302,8 +303,8 @@ class UpdateService:
             return None
         return StaleUpdateError(
             f"update {update.head.number} of worker {update.worker_id} was computed on version"
-            f" {update.head.version}, and the model has version {version}: the delay {delay} exceeds"
-            f" tau_max {self._tau_max}. Get the model, and compute the update again",
+            f" {update.head.version}, and the model has version {version}: the delay {delay}"
+            f" exceeds tau_max {self._tau_max}. Get the model, and compute the update again",
             delay,
             self._tau_max,
         )
@@ -365,6 +366,14 @@ class UpdateService:
 
 def _tell_nobody(_report: StationReport) -> None:
     """Do nothing: there is no scheduler."""
+
+
+def _guard(callback: Callable[[], None]) -> None:
+    """Run a user's callback, and log its exception: the server goes on."""
+    try:
+        callback()
+    except Exception:
+        _logger.exception("a callback of scheduled updates failed")
 
 
 def _key(update: IncomingUpdate) -> UpdateKey:

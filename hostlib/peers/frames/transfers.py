@@ -56,7 +56,8 @@ class TransferFrame(NamedTuple):
         if len(payload) != _TRANSFER.size:
             raise PeerProtocolError(f"a TRANSFER of {len(payload)} bytes")
         number, _, flags, *_ = frame.fields
-        return cls(number, *_TRANSFER.unpack(payload), bool(flags & _IS_GRANTED))
+        is_granted = bool(flags & _IS_GRANTED)
+        return cls._make((number, *_TRANSFER.unpack(payload), is_granted))
 
 
 class PieceFrame(NamedTuple):

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...control.station import StationKind, StationRequest
-from ...errors import ConfigurationError
+from ..control.station import StationKind, StationRequest
+from ..errors import ConfigurationError
 
 
 @dataclass(frozen=True, kw_only=True)
