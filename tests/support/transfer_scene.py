@@ -69,7 +69,12 @@ class TransferScene:
             raise
 
     def options(self, host: str, **changes: Any) -> TransferOptions:
-        fields = {"controller": self.address, "job": JOB, "host": host, "grant_wait_s": WAIT_S}
+        fields: dict[str, Any] = {
+            "controller": self.address,
+            "job": JOB,
+            "host": host,
+            "grant_wait_s": WAIT_S,
+        }
         return TransferOptions(**{**fields, **self._options, **changes})
 
     def restart_scheduler(self, policy: Policy) -> FakeTransfers:

@@ -210,8 +210,8 @@ class FabricWorker:
         self._station.close()
         try:
             self._loop.run(self._end_all)
-        except PeerClosedError:  # the client is closed, and its thread with it
-            self._end_all()
+        except PeerClosedError:  # the client is closed, and its thread and sockets with it
+            self._fail_all()
 
     def __enter__(self) -> Self:
         return self
@@ -303,11 +303,15 @@ class FabricWorker:
         self.get().add_done_callback(take)
 
     def _end_all(self) -> None:
-        error = closed_error()
-        for update in self._requests.take_all():
-            update.done(error)
         for link in self._links:
-            link.close(error)
+            link.close(closed_error())
+        self._fail_all()
+
+    def _fail_all(self) -> None:
+        for update in self._requests.take_all():
+            update.done(closed_error())
+        for link in self._links:
+            link.fail(closed_error())
 
 
 class _Gathering:
@@ -334,6 +338,5 @@ class _Gathering:
 
 def _norm_of(payload: memoryview, num_keys: int) -> float:
     values: NDArray[np.float32] = np.frombuffer(payload, np.float32, offset=KEY_BYTES * num_keys)
-    norm = float(np.linalg.norm(values))
     # Squares of large float32 overflow; those of float64 do not.
-    return norm if math.isfinite(norm) else float(np.linalg.norm(values.astype(np.float64)))
+    return math.sqrt(float(np.einsum("i,i->", values, values, dtype=np.float64)))

@@ -68,7 +68,7 @@ class GrantRequests:
             self._number(update)
         else:
             self._unnumbered.append(update)
-        self._loop.call_later(self._grant_wait_s, lambda: self._expire(update))
+            self._expire_later(update)
 
     def finish(self, update: OutgoingUpdate) -> None:
         """Learn that the outcome of an update is known."""
@@ -110,6 +110,10 @@ class GrantRequests:
         update.transfer_id, self._next_id = self._next_id, self._next_id + 1
         self._waiting[update.transfer_id] = update
         self._request(update)
+        self._expire_later(update)
+
+    def _expire_later(self, update: OutgoingUpdate) -> None:
+        self._loop.call_later(self._grant_wait_s, lambda: self._expire(update))
 
     def _request(self, update: OutgoingUpdate) -> None:
         self._report(

@@ -32,7 +32,7 @@ class PartOutcome:
     """Why the scheduler had it dropped; empty: it was applied."""
 
 
-@dataclass
+@dataclass(eq=False)
 class OutgoingUpdate:
     """A part of an update until its outcome is known; used in the loop's thread."""
 

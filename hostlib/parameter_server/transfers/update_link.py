@@ -117,6 +117,10 @@ class UpdateLink:
             self._link.close()
             self._link = None
         self._has_entered = False
+        self.fail(error)
+
+    def fail(self, error: HostlibError) -> None:
+        """Have what is open fail with this error; the connection stays."""
         updates, self._open = self._open, {}
         for update in updates.values():
             update.done(error)

@@ -36,7 +36,7 @@ _KINDS: Final = frozenset(
 )
 
 
-@dataclass
+@dataclass(eq=False)
 class IncomingUpdate:
     """An update of which a part has come, or all."""
 
@@ -98,6 +98,7 @@ class UpdatePort:
         self._loop = loop
         self._connection = connection
         self._incoming: dict[int, IncomingUpdate] = {}
+        self._highest = 0
         self._is_paused = False
         self._is_refused = False
         connection.receiver = self
@@ -110,9 +111,12 @@ class UpdatePort:
         """Return where a payload goes, None while there is no memory for its update."""
         if frame.kind is not FrameKind.PIECE or self._is_refused:
             return memoryview(bytearray(frame.payload_bytes))
-        update = self._incoming.get(PieceFrame.unpack(frame).number)
+        number = PieceFrame.unpack(frame).number
+        update = self._incoming.get(number)
         if update is None:
-            raise PeerProtocolError("a PIECE of an update that has not begun")
+            if number > self._highest:
+                raise PeerProtocolError("a PIECE of an update that has not begun")
+            return memoryview(bytearray(frame.payload_bytes))  # its outcome was told meanwhile
         end = update.filled_bytes + frame.payload_bytes
         if end > update.head.num_bytes:
             raise PeerProtocolError(f"{end} bytes of an update of {update.head.num_bytes}")
@@ -168,13 +172,16 @@ class UpdatePort:
         )
         if is_odd or head.number in self._incoming or len(self._incoming) == MOST_OPEN:
             raise PeerProtocolError(f"update {head.number} cannot begin: {head}")
+        self._highest = max(self._highest, head.number)
         is_repeated = self._receiver.is_known(self.worker_id, self.incarnation, head.number)
         self._incoming[head.number] = IncomingUpdate(
             self.worker_id, self.incarnation, head, time.monotonic(), is_repeated
         )
 
     def _take_piece(self, piece: PieceFrame) -> None:
-        update = self._incoming[piece.number]
+        update = self._incoming.get(piece.number)
+        if update is None:
+            return
         update.filled_bytes += piece.payload_bytes
         if update.is_whole:
             del self._incoming[piece.number]
@@ -193,11 +200,13 @@ class UpdatePort:
         self._connection.send(EnteredFrame(0, 0, 0, identity, version))
 
     def on_committed(self, committed: CommittedFrame) -> None:
-        """Tell the worker that an update is applied."""
+        """Tell the worker that an update is applied; it may stop to send it again."""
+        self._incoming.pop(committed.number, None)
         self._connection.send(committed)
 
     def on_denied(self, number: int, error: HostlibError) -> None:
         """Tell the worker why an update has no effect."""
+        self._incoming.pop(number, None)
         text = memoryview(json.dumps(describe(error)).encode())
         self._connection.send(DeniedFrame(len(text), number, is_pull=False), text)
 

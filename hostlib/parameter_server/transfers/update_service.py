@@ -341,7 +341,8 @@ class UpdateService:
         """Count a worker that seems to ignore its grants."""
         told = self._order.expected(key)
         if told is None:
-            self.counters["unplanned_updates"] += self._is_registered
+            is_over = self._order.next is None or update.head.sequence < self._order.next
+            self.counters["unplanned_updates"] += self._is_registered and not is_over
             return
         place, told_s = told
         early_s = told_s + place.due_s - now_s
