@@ -101,7 +101,8 @@ class FakeTransfers(transfers_pb2_grpc.TransfersServicer):
         add: Any = cast("Any", transfers_pb2_grpc).add_TransfersServicer_to_server
         add(self, self.server)
         self.port = self.server.add_insecure_port(address)
-        self.address = f"{LOOPBACK}:{self.port}"
+        is_unix = address.startswith("unix:")
+        self.address = address if is_unix else f"{LOOPBACK}:{self.port}"
         self.server.start()
 
     def FollowAsWorker(  # noqa: N802

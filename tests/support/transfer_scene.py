@@ -30,6 +30,13 @@ def values(seed: int, count: int = VALUES) -> Values:
     return np.random.default_rng(seed).integers(-9, 10, count).astype(np.float32)
 
 
+def wait_briefly(fabric: FabricWorker) -> None:
+    """Have a worker wait for 10 ms for each grant, as if the scheduler had said so."""
+    requests = fabric._requests
+    wait_until(lambda: requests._is_registered, "no registration")
+    requests._grant_wait_s = 0.01
+
+
 class TransferScene:
     """A scheduler, servers and workers; without a policy, nobody listens at the address."""
 

@@ -37,7 +37,7 @@ from switchfold.hostlib.errors import (
 from switchfold.hostlib.parameter_server.tables import TensorDefinition
 from switchfold.hostlib.parameter_server.transfers import CommittedUpdate, PushOutcome
 from time_bound import wait_until
-from transfer_scene import VALUES, WAIT_S, TransferScene, values
+from transfer_scene import VALUES, WAIT_S, TransferScene, values, wait_briefly
 
 FAST = (0.0, 1.0, 10_000_000_000)
 
@@ -130,6 +130,7 @@ def test_updates_are_applied_in_the_order_of_their_places() -> None:
         scene.fake.tell(worker(0), granted(1, 0, FAST))
         assert late.result(WAIT_S).parts[0].version == 1
         assert early.result(WAIT_S).parts[0].version == 2
+        wait_until(lambda: len(order) == 2, "an update is not told")
         assert order == [0, 1]
 
 
@@ -178,10 +179,9 @@ def test_the_server_scales_by_the_factor_of_the_learning_rate() -> None:
 
 
 def test_an_update_without_an_answer_goes_directly(caplog: pytest.LogCaptureFixture) -> None:
-    with TransferScene(say_nothing, grant_wait_s=0.05) as scene:
+    with TransferScene(say_nothing) as scene:
         fabric, update = scene.worker(0), values(1)
-        # The scheduler has said how long to wait.
-        wait_until(lambda: fabric._requests._is_registered, "no registration")
+        wait_briefly(fabric)
         with caplog.at_level(logging.WARNING):
             for version in (1, 2):
                 part = fabric.push(update).result(WAIT_S).parts[0]
@@ -280,7 +280,7 @@ def test_an_update_that_became_too_old_in_its_place_is_refused_and_said_so() -> 
         scene.fake.wait_for(worker(1), "requested")
         scene.fake.tell(worker(1), granted(1, 1, FAST))
         scene.fake.wait_for(server(), "delivered")
-        direct._requests._grant_wait_s = 0.01
+        wait_briefly(direct)
         assert direct.push(values(2)).result(WAIT_S).parts[0].version == 1
         scene.fake.tell(server(), skipped(0))
         with pytest.raises(StaleUpdateError):

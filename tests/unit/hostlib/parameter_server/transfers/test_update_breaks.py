@@ -38,7 +38,7 @@ from switchfold.hostlib.parameter_server.tables.snapshot import capture, restore
 from switchfold.hostlib.parameter_server.tables.state import TableState
 from switchfold.hostlib.peers.frames import FrameKind
 from time_bound import wait_until
-from transfer_scene import DEFINITION, WAIT_S, TransferScene, values
+from transfer_scene import DEFINITION, WAIT_S, TransferScene, values, wait_briefly
 
 NUM_WORKERS = 3
 PUSHES = 12
@@ -164,7 +164,7 @@ def test_a_new_process_of_a_worker_replaces_the_old_one() -> None:
         old.push(values(1)).result(WAIT_S)
         new = scene.worker(0)
         new.push(values(2)).result(WAIT_S)
-        old._requests._grant_wait_s = 0.01  # the scheduler talks with the new process
+        wait_briefly(old)  # the scheduler talks with the new process
         with pytest.raises(PeerRefusedError, match="another process is worker 0"):
             old.push(values(3)).result(WAIT_S)
         np.testing.assert_array_equal(new.get().result(WAIT_S), values(1) + values(2))
