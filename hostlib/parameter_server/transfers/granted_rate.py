@@ -10,7 +10,7 @@ from typing import Final, final
 
 from ...control.station import GrantedSpan
 
-DEPTH_S: Final = 0.05
+DEPTH_S: Final = 0.1
 """What a span allows and was not used is kept for so long. It bounds what leaves late, too."""
 
 

@@ -43,14 +43,16 @@ from .outgoing import OutgoingUpdate, PartOutcome
 
 TICK_S: Final = 0.005
 """Pause between two portions of a paced update."""
+MEASURE_S: Final = 0.002
+"""Pause between two looks whether the other kernel has all of an update."""
 LOOK_S: Final = 1.0
 """Pause between two looks for a server that answers nothing."""
 LEAST_PORTION_BYTES: Final = 4096
 """Smaller portions are collected, unless it is the last one."""
 MOST_PORTION_BYTES: Final = 8 << 20
 """Most bytes of an update without a grant that wait for the kernel."""
-KERNEL_MARGIN: Final = 1.05
-"""The kernel's limit as a multiple of the granted rate, which is that of payload alone."""
+KERNEL_MARGIN: Final = 1.25
+"""The kernel's limit as a multiple of the granted rate: it smooths what the bucket lets pass."""
 BACKLOG_DEPTHS: Final = 2
 """A slow link gets no more while this multiple of the token bucket is not acknowledged."""
 _KINDS: Final = frozenset((FrameKind.ENTERED, FrameKind.COMMITTED, FrameKind.DENIED))
@@ -141,9 +143,9 @@ class UpdateLink:
                 wait_s = min(wait_s, self._send_some(link, update, now_s))
             elif not update.is_measured:
                 self._measure(link, update, now_s)
-                wait_s = min(wait_s, math.inf if update.is_measured else TICK_S)
+                wait_s = min(wait_s, math.inf if update.is_measured else MEASURE_S)
         if not math.isinf(wait_s):
-            self._tick_timer = self._loop.call_later(max(TICK_S, wait_s), self._tick)
+            self._tick_timer = self._loop.call_later(max(MEASURE_S, wait_s), self._tick)
 
     def _send_some(self, link: DialledLink, update: OutgoingUpdate, now_s: float) -> float:
         """Send what may leave now; return how long to wait until more may."""
@@ -159,7 +161,7 @@ class UpdateLink:
             portion = min(allowed, update.left_bytes)
             rate.spend(portion)
             self._send_portion(link, update, portion, now_s)
-        return rate.wait_s(now_s)
+        return max(TICK_S, rate.wait_s(now_s))
 
     def _send_portion(
         self, link: DialledLink, update: OutgoingUpdate, portion: int, now_s: float

@@ -82,6 +82,6 @@ def test_a_late_sender_never_sends_more_than_a_depth_too_much(seed: int) -> None
 
 def test_what_is_unused_is_lost_but_for_the_depth() -> None:
     rate = GrantedRate([GrantedSpan(0.0, 10.0, 8 * MBIT)], start_s=0.0)
-    assert rate.allowed(5.0) == int(rate.depth_bytes) == MBIT // 20
+    assert rate.allowed(5.0) == int(rate.depth_bytes) == MBIT // 10
     rate = GrantedRate([GrantedSpan(0.0, 1.0, 8 * MBIT), GrantedSpan(2.0, 3.0, 8 * MBIT)], 0.0)
     assert rate.allowed(2.0) == 0
