@@ -59,21 +59,21 @@ class StationRequest:
     """Of this process: 16 random bytes."""
 
     def __post_init__(self) -> None:
+        where = f"scheduled updates of job {self.job!r}"
         if not self.controller or not self.job or not self.host:
             raise ConfigurationError(
-                f"{self.who}: controller {self.controller!r}, host {self.host!r}; transfer"
-                " scheduling needs a controller, a job's name and the name of this host in the"
-                " controller's file"
+                f"{where}: controller {self.controller!r}, host {self.host!r}; give"
+                " a controller, a job's name and the name of this host in the controller's file"
             )
         if self.tau_max is not None and not 0 <= self.tau_max < 1 << 32:
-            raise ConfigurationError(f"{self.who}: tau_max {self.tau_max}; give 0 to 2^32 - 1")
+            raise ConfigurationError(f"{where}: tau_max {self.tau_max}; give 0 to 2^32 - 1")
         if self.div_max is not None and not self.div_max >= 0:
-            raise ConfigurationError(f"{self.who}: div_max {self.div_max}; give 0 or more")
+            raise ConfigurationError(f"{where}: div_max {self.div_max}; give 0 or more")
         if len(self.identity) != _IDENTITY_BYTES:
-            raise ConfigurationError(f"{self.who}: an identity has {_IDENTITY_BYTES} bytes")
+            raise ConfigurationError(f"{where}: an identity has {_IDENTITY_BYTES} bytes")
         for whose, token in ("controller", self.token), ("job", self.job_token):
             if problem := token_problem(token):
-                raise ConfigurationError(f"{self.who}: the {whose}'s token {problem}")
+                raise ConfigurationError(f"{where}: the {whose}'s token {problem}")
 
     @property
     def who(self) -> str:
