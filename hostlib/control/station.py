@@ -8,7 +8,6 @@ gRPC is loaded when a station starts.
 from __future__ import annotations
 
 import enum
-import math
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from .station_stream import StationStream
 
 _IDENTITY_BYTES: Final = 16
+MOST_NORM: Final = 1e30
+"""Schedulers add norms up, and take no greater one."""
 
 
 class StationKind(enum.Enum):
@@ -98,6 +99,8 @@ class StationRegistered(NamedTuple):
     next_transfer_id: int
     next_sequence: int
     """To a server: the first place that is still open; nothing comes for those before."""
+    registration: int = 0
+    """Number of this registration, for reports that belong to it."""
 
 
 class StationCut(NamedTuple):
@@ -118,7 +121,7 @@ class TransferGranted(NamedTuple):
 
     transfer_id: int
     spans: tuple[GrantedSpan, ...]
-    """In their order, without overlaps; at least one."""
+    """In their order, without overlaps. None: at once, since no link is on the path."""
     sequence: int
     """The update's place in the server's commit sequence."""
     factor: float
@@ -234,10 +237,12 @@ class TransferStation:
         self._controllers = ControllerAddresses(request.controller)
         self._request = request
         self._progress = progress
+        self._on_event = on_event
+        self._registration = 0
         self._kept = KeptStream["StationStream", StationEvent](
             self._open,
             lambda stream: stream.events(),
-            on_event=on_event,
+            on_event=self._tell,
             on_failed=on_failed,
             on_broken=lambda: on_event(StationCut()),
             name=f"switchfold-{request.kind.value}-station",
@@ -254,16 +259,16 @@ class TransferStation:
         check_station(self._request)
         self._kept.start()
 
-    def send(self, report: StationReport) -> None:
-        """Tell the scheduler something; without a stream, nothing is sent, now or later.
+    def send(self, report: StationReport, registration: int) -> None:
+        """Tell the scheduler something, if this registration is the present one.
 
-        After StationRegistered, send again what matters still. Raises ConfigurationError for
-        numbers that cannot be sent.
+        If not, it is not sent, now or later: whoever learns of the next registration sends again
+        what matters still, in the right order. Raises ConfigurationError for a norm that is none.
         """
         if isinstance(report, TransferRequested):
             check_norm(report.norm)
         with self._kept.lock:
-            if self._kept.stream is not None:
+            if self._kept.stream is not None and registration == self._registration:
                 self._kept.stream.send(report)
 
     def close(self) -> None:
@@ -273,12 +278,20 @@ class TransferStation:
     def _open(self) -> StationStream:
         from .station_stream import StationStream  # noqa: PLC0415 - loads gRPC
 
+        with self._kept.lock:
+            self._registration += 1
         return StationStream(self._controllers, self._request, self._progress())
+
+    def _tell(self, event: StationEvent) -> None:
+        if isinstance(event, StationRegistered):
+            event = event._replace(registration=self._registration)
+        self._on_event(event)
 
 
 def check_norm(norm: float) -> None:
-    """Raise ConfigurationError unless a norm is finite and not negative."""
-    if not (math.isfinite(norm) and norm >= 0):
+    """Raise ConfigurationError unless a norm is from 0 to MOST_NORM."""
+    if not 0 <= norm <= MOST_NORM:
         raise ConfigurationError(
-            f"norm {norm} of an update; give its Euclidean norm, which is finite and not negative"
+            f"norm {norm} of an update; give its Euclidean norm, from 0 to {MOST_NORM:g}. Does the"
+            " training diverge?"
         )

@@ -166,7 +166,7 @@ def _grant(granted: api.TransferGranted) -> TransferGranted | None:
     spans = tuple(
         GrantedSpan(span.start_s, span.end_s, span.rate_bits_per_s) for span in granted.spans
     )
-    last_s, is_usable = 0.0, bool(spans)
+    last_s, is_usable = 0.0, True
     for start_s, end_s, rate in spans:
         # Comparisons with NaN are false.
         is_usable = is_usable and last_s <= start_s < end_s < math.inf and rate > 0

@@ -147,14 +147,15 @@ class FabricWorker:
         """
         if self._problem is not None:
             raise self._problem
-        if norm is not None:
-            check_norm(norm)
         parts = self._tensor.parts(update)
         most = max(payload.nbytes for _, payload, _ in parts)
         if most > MAX_BATCH_BYTES:
             raise ConfigurationError(
                 f"{most} bytes for one server; the limit is {MAX_BATCH_BYTES}: use more servers"
             )
+        norms = [_norm_of(*part[1:]) if norm is None else norm for part in parts]
+        for each in norms:
+            check_norm(each)
         self._take_room()
         gathering = _Gathering(len(parts), self._end)
         outgoing = [
@@ -164,10 +165,10 @@ class FabricWorker:
                 num_keys=num_keys,
                 payload=payload,
                 version=int(self.commits[shard]),
-                norm=_norm_of(payload, num_keys) if norm is None else norm,
+                norm=each,
                 done=gathering.take,
             )
-            for shard, payload, num_keys in parts
+            for (shard, payload, num_keys), each in zip(parts, norms, strict=True)
         ]
         for each in outgoing:
             each.done = self._finisher(each, gathering)
@@ -279,7 +280,7 @@ class FabricWorker:
 
     def _on_measured(self, update: OutgoingUpdate, seconds: float) -> None:
         if seconds > 0:
-            self._station.send(RateObserved(update.transfer_id, update.payload.nbytes, seconds))
+            self._requests.report(RateObserved(update.transfer_id, update.payload.nbytes, seconds))
 
     def _end(self, gathering: _Gathering) -> None:
         """Give a push its outcome; fetch the model first if a part was dropped."""

@@ -40,13 +40,14 @@ class GrantRequests:
         loop: EventLoop,
         *,
         grant_wait_s: float,
-        report: Callable[[StationReport], None],
+        report: Callable[[StationReport, int], None],
         send: Callable[[OutgoingUpdate], None],
         counters: Counter[str],
     ) -> None:
         self._loop = loop
         self._grant_wait_s = grant_wait_s
-        self._report = report
+        self._tell = report
+        self._registration = 0
         self._send = send
         self._counters = counters
         self._next_id = 1
@@ -95,7 +96,12 @@ class GrantRequests:
             case _:
                 pass  # for servers
 
+    def report(self, report: StationReport) -> None:
+        """Tell the scheduler, if the registration that this object knows of stands."""
+        self._tell(report, self._registration)
+
     def _on_registered(self, told: StationRegistered) -> None:
+        self._registration = told.registration
         self._is_registered = self._has_been_registered = True
         if told.grant_wait_s > 0:
             self._grant_wait_s = told.grant_wait_s
@@ -109,14 +115,15 @@ class GrantRequests:
     def _number(self, update: OutgoingUpdate) -> None:
         update.transfer_id, self._next_id = self._next_id, self._next_id + 1
         self._waiting[update.transfer_id] = update
-        self._request(update)
+        if self._is_registered:  # else it is asked for after those before it
+            self._request(update)
         self._expire_later(update)
 
     def _expire_later(self, update: OutgoingUpdate) -> None:
         self._loop.call_later(self._grant_wait_s, lambda: self._expire(update))
 
     def _request(self, update: OutgoingUpdate) -> None:
-        self._report(
+        self.report(
             TransferRequested(
                 update.transfer_id,
                 update.shard,
@@ -131,13 +138,13 @@ class GrantRequests:
         update = self._waiting.pop(grant.transfer_id, None)
         if update is not None:
             update.grant = grant
-            update.rate = GrantedRate(grant.spans, time.monotonic())
+            update.rate = GrantedRate(grant.spans, time.monotonic()) if grant.spans else None
             self._granted.add(grant.transfer_id)
             self._counters["granted_updates"] += 1
             self._send(update)
         elif grant.transfer_id not in self._granted:
             # It was sent directly meanwhile, or its outcome is known: nothing more comes.
-            self._report(TransferWithdrawn(grant.transfer_id, is_sent_ungranted=True))
+            self.report(TransferWithdrawn(grant.transfer_id, is_sent_ungranted=True))
 
     def _on_dropped(self, dropped: TransferDropped) -> None:
         self._note_answer()
@@ -167,7 +174,7 @@ class GrantRequests:
                 self._grant_wait_s,
             )
         if update.transfer_id:
-            self._report(TransferWithdrawn(update.transfer_id, is_sent_ungranted=True))
+            self.report(TransferWithdrawn(update.transfer_id, is_sent_ungranted=True))
         self._send(update)
 
     def _note_answer(self) -> None:

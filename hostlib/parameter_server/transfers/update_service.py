@@ -79,8 +79,8 @@ class UpdateService:
         self.counters: Counter[str] = Counter()
         self.problem: HostlibError | None = None
         """Why the scheduler has refused this server, and knows nothing of it."""
-        self.report: Callable[[StationReport], None] = _tell_nobody
-        """Tells the scheduler."""
+        self.tell: Callable[[StationReport, int], None] = _tell_nobody
+        """Tells the scheduler, within a registration."""
         self.on_update: Callable[[CommittedUpdate], None] | None = None
         """Called after each update, in the loop's thread: MLfabric's registerUpdateCallback."""
         self.on_request: Callable[[int, int], None] | None = None
@@ -96,6 +96,7 @@ class UpdateService:
         self._submitted: dict[tuple[int, int, int], _Submitted] = {}
         self._held_bytes = 0
         self._is_registered = False
+        self._registration = 0
         self._timer: Timer | None = None
         self._is_report_due = False
         tables.updates = self
@@ -176,7 +177,7 @@ class UpdateService:
             sequence = head.sequence if has_grant else None
             ready = self._order.arrive(key, sequence, update, now_s)
             is_late = any(each.item is update and not each.is_in_place for each in ready)
-            self.report(TransferDelivered(*key, has_grant and not is_late))
+            self._report(TransferDelivered(*key, has_grant and not is_late))
         self._take(ready)
 
     # The station's events.
@@ -185,11 +186,11 @@ class UpdateService:
         """Learn what the scheduler tells."""
         match event:
             case StationRegistered():
-                self._is_registered = True
+                self._is_registered, self._registration = True, event.registration
                 ready = self._order.restart(event.next_sequence)
                 for update in self._order.held():
-                    self.report(TransferDelivered(*_key(update), is_granted=True))
-                self.report(UpdatesCommitted(self._tables.state.num_commits))
+                    self._report(TransferDelivered(*_key(update), is_granted=True))
+                self._report(UpdatesCommitted(self._tables.state.num_commits))
                 self._take(ready)
             case StationCut():
                 self._is_registered = False
@@ -197,7 +198,7 @@ class UpdateService:
                 has_come, ready = self._order.expect(event, time.monotonic())
                 if has_come:
                     key = UpdateKey(event.worker_id, event.transfer_id)
-                    self.report(TransferDelivered(*key, is_granted=True))
+                    self._report(TransferDelivered(*key, is_granted=True))
                 self._take(ready)
             case CommitSkipped():
                 self.counters["skipped_places"] += 1
@@ -326,7 +327,7 @@ class UpdateService:
 
     def _free_refused(self, update: IncomingUpdate) -> None:
         granted = update.head.is_granted
-        self.report(TransferDelivered(*_key(update), is_granted=granted, is_refused=True))
+        self._report(TransferDelivered(*_key(update), is_granted=granted, is_refused=True))
         self.release(update)
 
     def _answer_repeated(self, update: IncomingUpdate) -> None:
@@ -356,16 +357,19 @@ class UpdateService:
                 early_s,
             )
 
+    def _report(self, report: StationReport) -> None:
+        self.tell(report, self._registration)
+
     def _report_version(self) -> None:
         self._is_report_due = False
-        self.report(UpdatesCommitted(self._tables.state.num_commits))
+        self._report(UpdatesCommitted(self._tables.state.num_commits))
 
     def _port(self, update: IncomingUpdate) -> UpdatePort | None:
         port = self._ports.get(update.worker_id)
         return port if port is not None and port.incarnation == update.incarnation else None
 
 
-def _tell_nobody(_report: StationReport) -> None:
+def _tell_nobody(_report: StationReport, _registration: int) -> None:
     """Do nothing: there is no scheduler."""
 
 

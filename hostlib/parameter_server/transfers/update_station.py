@@ -38,7 +38,7 @@ class UpdateStation:
             on_event=lambda event: self._post(lambda: service.on_event(event)),
             on_failed=lambda error: self._post(lambda: service.on_failed(error)),
         )
-        service.report = self._station.send
+        service.tell = self._station.send
         self._station.start()
 
     def close(self) -> None:

@@ -85,15 +85,15 @@ def test_a_worker_registers_asks_and_hears(
     fake.next_transfer_id = 17
     asked = request(fake.address, tau_max=0, div_max=2.5, token="secret", job_token="ours")
     with Watched(asked) as watched:
-        assert watched.next() == StationRegistered(2.5, 17, 0)
+        assert watched.next() == StationRegistered(2.5, 17, 0, 1)
         (register,) = fake.said(worker(3), "register")
         assert (register.job_name, register.host, register.job_token) == ("train", "h1", "ours")
         assert (register.tau_max, register.div_max) == (0, 2.5)
         assert (register.identity, len(register.identity)) == (asked.identity, 16)
         assert fake.tokens == ["Bearer secret"]
-        watched.station.send(TransferRequested(17, 2, 1000, 5, 1.5))
-        watched.station.send(TransferWithdrawn(17, is_sent_ungranted=True))
-        watched.station.send(RateObserved(17, 1000, 0.25))
+        watched.station.send(TransferRequested(17, 2, 1000, 5, 1.5), 1)
+        watched.station.send(TransferWithdrawn(17, is_sent_ungranted=True), 1)
+        watched.station.send(RateObserved(17, 1000, 0.25), 1)
         assert fake.wait_for(worker(3), "requested")[0] == api.TransferRequested(
             transfer_id=17, server_id=2, size_bytes=1000, version=5, norm=1.5
         )
@@ -110,30 +110,33 @@ def test_a_worker_registers_asks_and_hears(
 def test_a_server_says_how_far_it_is(fake: FakeTransfers) -> None:
     progress = [ServerProgress(version=9, next_sequence=6)]
     with Watched(request(fake.address, StationKind.SERVER), lambda: progress[0]) as watched:
-        assert watched.next() == StationRegistered(2.5, 1, 6)
+        assert watched.next() == StationRegistered(2.5, 1, 6, 1)
         (register,) = fake.said(server(3), "register")
         assert (register.version, register.next_sequence) == (9, 6)
         assert not register.HasField("tau_max")
         assert not register.HasField("div_max")
         fake.tell(server(3), expected(6, 1, 2, due_s=0.5))
         assert watched.next() == CommitExpected(6, 1, 2, 1.0, 0.5)
-        watched.station.send(TransferDelivered(1, 2, is_granted=True))
-        watched.station.send(UpdatesCommitted(10))
+        watched.station.send(TransferDelivered(1, 2, is_granted=True), 1)
+        watched.station.send(UpdatesCommitted(10), 1)
         assert fake.wait_for(server(3), "delivered")[0].is_granted
         assert fake.wait_for(server(3), "committed")[0].version == 10
         progress[0] = ServerProgress(version=10, next_sequence=7)
         fake.break_streams()
         assert watched.next() == StationCut()
-        assert watched.next() == StationRegistered(2.5, 1, 7)
+        assert watched.next() == StationRegistered(2.5, 1, 7, 2)
         again = fake.said(server(3), "register")[1]
         assert again.identity == register.identity
         assert again.version == 10
+        # What belongs to the stream before is not sent, so it cannot come out of order.
+        watched.station.send(UpdatesCommitted(11), 1)
+        watched.station.send(UpdatesCommitted(12), 2)
+        assert [told.version for told in fake.wait_for(server(3), "committed", 2)] == [10, 12]
 
 
 @pytest.mark.parametrize(
     "spans",
     [
-        (),
         ((0.0, 1.0, 0),),
         ((1.0, 1.0, 5),),
         ((-0.1, 1.0, 5),),
@@ -195,9 +198,9 @@ def test_what_may_pass_is_tried_again(fake: FakeTransfers, code: grpc.StatusCode
 
 def test_nothing_is_sent_without_a_stream(fake: FakeTransfers) -> None:
     station = Watched(request(fake.address)).station
-    station.send(UpdatesCommitted(1))
+    station.send(UpdatesCommitted(1), 0)
     with pytest.raises(errors.ConfigurationError, match="norm nan"):
-        station.send(TransferRequested(1, 0, 8, 0, math.nan))
+        station.send(TransferRequested(1, 0, 8, 0, math.nan), 0)
     assert not fake.seen
 
 

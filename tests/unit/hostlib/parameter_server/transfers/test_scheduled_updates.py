@@ -234,6 +234,38 @@ def test_workers_and_servers_come_back_under_a_scheduler_that_was_killed() -> No
         np.testing.assert_array_equal(fabric.get().result(WAIT_S), 3 * update)
 
 
+def test_a_grant_without_spans_lets_all_leave_at_once() -> None:
+    """The server is on the worker's own host."""
+
+    def grant_here(fake: FakeTransfers, caller: Caller, message: api.StationMessage) -> None:
+        if message.HasField("requested"):
+            fake.tell(server(), expected(0, caller.station_id, message.requested.transfer_id))
+            fake.tell(caller, granted(message.requested.transfer_id, 0))
+
+    with TransferScene(grant_here) as scene:
+        assert scene.worker(0).push(values(1)).result(WAIT_S).parts[0].is_granted
+        assert scene.counter("granted_updates") == 1
+
+
+def test_requests_are_repeated_before_new_ones() -> None:
+    """Ids rise on each stream, also of requests made while there is none."""
+    with TransferScene(say_nothing) as scene:
+        fabric = scene.worker(0)
+        futures = [fabric.push(values(n)) for n in range(3)]
+        scene.fake.wait_for(worker(0), "requested", 3)
+        scene.fake.refuse = grpc.StatusCode.UNAVAILABLE, "not now"
+        scene.fake.break_streams()
+        wait_until(lambda: not fabric._requests._is_registered, "still registered")
+        futures += [fabric.push(values(n)) for n in range(3, 5)]
+        scene.fake.refuse = None
+        asked = scene.fake.wait_for(worker(0), "requested", 8)
+        assert [each.transfer_id for each in asked] == [1, 2, 3, 1, 2, 3, 4, 5]
+        for place, each in enumerate(asked[3:]):
+            scene.fake.tell(server(), expected(place, 0, each.transfer_id))
+            scene.fake.tell(worker(0), granted(each.transfer_id, place, FAST))
+        assert [future.result(WAIT_S).parts[0].version for future in futures] == [1, 2, 3, 4, 5]
+
+
 def test_a_broken_stream_loses_no_request_and_repeated_answers_are_harmless() -> None:
     with TransferScene(say_nothing) as scene:
         fabric, update = scene.worker(0), values(1)
@@ -351,10 +383,12 @@ def test_a_norm_that_is_none_is_refused_before_anything_is_sent(norm: float) -> 
 
 def test_large_norms_do_not_overflow() -> None:
     with TransferScene(grant_everything()) as scene:
-        update = np.full(VALUES, 1e30, np.float32)
+        update = np.full(VALUES, 1e25, np.float32)
         scene.worker(0).push(update).result(WAIT_S)
         (asked,) = scene.fake.said(worker(0), "requested")
-        assert asked.norm == pytest.approx(1e30 * math.sqrt(VALUES))
+        assert asked.norm == pytest.approx(1e25 * math.sqrt(VALUES))
+        with pytest.raises(ConfigurationError, match="diverge"):
+            scene.worker(1).push(np.full(VALUES, 1e30, np.float32))
 
 
 def test_a_second_server_with_the_same_id_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -205,5 +205,6 @@ def test_held_updates_are_bounded_and_the_awaited_one_always_gets_room() -> None
             if number == 2:
                 scene.fake.wait_for(server(), "delivered")
         assert [future.result(WAIT_S).parts[0].version for future in futures] == [1, 2, 3]
+        wait_until(lambda: len(order) == 3, "an update is not told")
         assert order == [0, 1, 2]
         wait_until(lambda: updates._held_bytes == 0, "memory is not free again")
