@@ -63,7 +63,7 @@ SHARE = 0.9
 catch up."""
 
 
-class Rig:
+class PushRig:
     """Server and workers on hosts around a bridge."""
 
     def __init__(self, stack: contextlib.ExitStack, fabric: Fabric, planned: PlannedTransfers):
@@ -171,7 +171,7 @@ def measure(rate_bits_per_s: int, rounds: int) -> dict[str, Any]:
         address = f"unix:{folder}/scheduler"
         planned = PlannedTransfers(address, len(SIZES), round(SHARE * rate_bits_per_s))
         stack.callback(planned.close)
-        rig = Rig(stack, Fabric(testbed), planned)
+        rig = PushRig(stack, Fabric(testbed), planned)
         found: dict[str, Any] = {"scheduled_s": [], "unscheduled_s": [], "shares": []}
         for number in range(rounds + 1):
             times, shares = rig.scheduled()
