@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..control.station import StationKind, StationRequest
+from ..control.stations.station import StationKind, StationRequest
 from ..errors import ConfigurationError
 
 

@@ -17,7 +17,7 @@ from typing import Final, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...control.station import (
+from ...control.stations.station import (
     RateObserved,
     StationEvent,
     StationKind,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import final
 
-from ...control.station import (
+from ...control.stations.station import (
     StationCut,
     StationEvent,
     StationRegistered,

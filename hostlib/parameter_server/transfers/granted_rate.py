@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, final
 
-from ...control.station import GrantedSpan
+from ...control.stations.station import GrantedSpan
 
 DEPTH_S: Final = 0.1
 """What a span allows and was not used is kept for so long. It bounds what leaves late, too."""

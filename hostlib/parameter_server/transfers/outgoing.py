@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from ...control.station import TransferGranted
+from ...control.stations.station import TransferGranted
 from ...errors import HostlibError
 from .granted_rate import GrantedRate
 

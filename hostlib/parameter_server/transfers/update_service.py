@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, final
 
-from ...control.station import (
+from ...control.stations.station import (
     CommitExpected,
     CommitSkipped,
     ServerProgress,
@@ -27,7 +27,7 @@ from ...peers.frames import CommittedFrame, FrameKind
 from ..tables.change import ScheduledUpdate, TableChange
 from ..tables.refusals import is_replaced
 from ..tables.service import TableService
-from .commit_order import CommitOrder, ReadyUpdate, UpdateKey
+from .place_order import PlaceOrder, ReadyUpdate, UpdateKey
 from .update_port import IncomingUpdate, UpdatePort
 
 MOST_HELD_BYTES: Final = 1 << 30
@@ -89,7 +89,7 @@ class UpdateService:
         self._loop = loop
         self._tau_max = tau_max
         self._most_held_bytes = most_held_bytes
-        self._order = CommitOrder[IncomingUpdate](place_wait_s)
+        self._order = PlaceOrder[IncomingUpdate](place_wait_s)
         self._ports: dict[int, UpdatePort] = {}
         self._incarnations: dict[int, int] = {}
         self._held: dict[tuple[int, int, int], IncomingUpdate] = {}

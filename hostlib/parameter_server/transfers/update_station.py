@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable
 from typing import final
 
-from ...control.station import StationKind, TransferStation
+from ...control.stations.station import StationKind, TransferStation
 from ...errors import PeerClosedError
 from ...peers.event_loop import EventLoop
 from ..tables.service import TableService

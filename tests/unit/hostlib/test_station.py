@@ -16,8 +16,9 @@ import pytest
 
 from fake_transfers import FakeTransfers, dropped, expected, granted, say_nothing, server, worker
 from switchfold.hostlib import errors
-from switchfold.hostlib.control import kept_stream, station_stream
-from switchfold.hostlib.control.station import (
+from switchfold.hostlib.control import kept_stream
+from switchfold.hostlib.control.stations import station_stream
+from switchfold.hostlib.control.stations.station import (
     CommitExpected,
     GrantedSpan,
     RateObserved,
@@ -234,7 +235,7 @@ def test_grpc_is_loaded_only_by_a_station_that_starts() -> None:
     code = (
         "import sys\n"
         "import switchfold.hostlib.parameter_server.transfers\n"
-        "import switchfold.hostlib.control.station\n"
+        "import switchfold.hostlib.control.stations.station\n"
         "assert 'grpc' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

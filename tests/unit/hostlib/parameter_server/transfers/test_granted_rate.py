@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from switchfold.hostlib.control.station import GrantedSpan
+from switchfold.hostlib.control.stations.station import GrantedSpan
 from switchfold.hostlib.parameter_server.transfers.granted_rate import DEPTH_S, GrantedRate
 
 MBIT = 1_000_000

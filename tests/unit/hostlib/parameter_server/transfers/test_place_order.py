@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from switchfold.hostlib.control.station import CommitExpected
-from switchfold.hostlib.parameter_server.transfers.commit_order import (
+from switchfold.hostlib.control.stations.station import CommitExpected
+from switchfold.hostlib.parameter_server.transfers.place_order import (
     MOST_AHEAD,
-    CommitOrder,
+    PlaceOrder,
     ReadyUpdate,
     UpdateKey,
 )
@@ -29,8 +29,8 @@ def place(sequence: int, number: int, due_s: float = 0.0) -> CommitExpected:
     return CommitExpected(sequence, *key(number), 1.0, due_s)
 
 
-def order(first: int | None = 0) -> CommitOrder[int]:
-    made = CommitOrder[int](WAIT_S)
+def order(first: int | None = 0) -> PlaceOrder[int]:
+    made = PlaceOrder[int](WAIT_S)
     if first is not None:
         assert not made.restart(first)
     return made

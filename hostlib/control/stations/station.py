@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
-from ..credentials.tokens import token_problem
-from ..errors import ConfigurationError, HostlibError
-from .controller_addresses import ControllerAddresses
-from .kept_stream import KeptStream
+from ...credentials.tokens import token_problem
+from ...errors import ConfigurationError, HostlibError
+from ..controller_addresses import ControllerAddresses
+from ..kept_stream import KeptStream
 
 if TYPE_CHECKING:
     from .station_stream import StationStream

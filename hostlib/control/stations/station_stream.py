@@ -10,11 +10,13 @@ import queue
 from collections.abc import Iterator
 from typing import Any, Final, final
 
-from ..credentials.tokens import token_metadata
-from ..errors import ConfigurationError
-from .controller_addresses import ControllerAddresses
-from .controller_channel import ControllerChannel
-from .grpc_seam import load_grpc
+from ...credentials.tokens import token_metadata
+from ...errors import ConfigurationError
+from ..controller_addresses import ControllerAddresses
+from ..controller_channel import ControllerChannel
+from ..grpc_seam import load_grpc
+from ..stream_refusal import stream_refusal
+from ..transfers_api import transfers_pb2 as api
 from .station import (
     CommitExpected,
     CommitSkipped,
@@ -32,8 +34,6 @@ from .station import (
     TransferRequested,
     TransferWithdrawn,
 )
-from .stream_refusal import stream_refusal
-from .transfers_api import transfers_pb2 as api
 
 METHODS: Final = {
     StationKind.WORKER: "/switchfold.transfers.v1.Transfers/FollowAsWorker",

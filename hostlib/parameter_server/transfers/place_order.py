@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar, final
 
-from ...control.station import CommitExpected
+from ...control.stations.station import CommitExpected
 
 MOST_AHEAD: Final = 1 << 12
 """A place that is so far ahead of the next one is no place of this sequence."""
@@ -45,7 +45,7 @@ class _Place(Generic[Item]):
 
 
 @final
-class CommitOrder(Generic[Item]):
+class PlaceOrder(Generic[Item]):
     """Holds early updates back until those before them have come, or will not come.
 
     Times are those of one clock, in seconds. If the next place has no update `wait_s` after it was
