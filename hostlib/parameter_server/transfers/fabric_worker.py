@@ -170,8 +170,6 @@ class FabricWorker:
             )
             for (shard, payload, num_keys), each in zip(parts, norms, strict=True)
         ]
-        for each in outgoing:
-            each.done = self._finisher(each, gathering)
         try:
             self._loop.post(lambda: self._ask(outgoing))
         except PeerClosedError:
@@ -258,15 +256,6 @@ class FabricWorker:
                 update.done(closed_error())
             else:
                 self._requests.ask(update)
-
-    def _finisher(
-        self, update: OutgoingUpdate, gathering: _Gathering
-    ) -> Callable[[PartOutcome | HostlibError], None]:
-        def finish(outcome: PartOutcome | HostlibError) -> None:
-            self._requests.finish(update)
-            gathering.take(outcome)
-
-        return finish
 
     def _on_event(self, event: StationEvent) -> None:
         if not self._is_closed:

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 
 from ...control.stations.station import (
     StationCut,
@@ -24,6 +24,8 @@ from ...peers.event_loop import EventLoop
 from .granted_rate import GrantedRate
 from .outgoing import OutgoingUpdate, PartOutcome
 
+KEPT_GRANTED: Final = 256
+"""How many granted transfers are remembered, for grants that come again."""
 _logger = logging.getLogger(__name__)
 
 
@@ -57,7 +59,7 @@ class GrantRequests:
         self._is_silent = False  # and it has been logged
         self._unnumbered: list[OutgoingUpdate] = []
         self._waiting: dict[int, OutgoingUpdate] = {}  # by transfer id
-        self._granted: set[int] = set()
+        self._granted: deque[int] = deque(maxlen=KEPT_GRANTED)
 
     def ask(self, update: OutgoingUpdate) -> None:
         """Ask for a grant; the update's `done` learns if it is dropped."""
@@ -70,10 +72,6 @@ class GrantRequests:
         else:
             self._unnumbered.append(update)
             self._expire_later(update)
-
-    def finish(self, update: OutgoingUpdate) -> None:
-        """Learn that the outcome of an update is known."""
-        self._granted.discard(update.transfer_id)
 
     def take_all(self) -> list[OutgoingUpdate]:
         """Return what waits for an answer, and forget it."""
@@ -115,8 +113,7 @@ class GrantRequests:
     def _number(self, update: OutgoingUpdate) -> None:
         update.transfer_id, self._next_id = self._next_id, self._next_id + 1
         self._waiting[update.transfer_id] = update
-        if self._is_registered:  # else it is asked for after those before it
-            self._request(update)
+        self._request(update)
         self._expire_later(update)
 
     def _expire_later(self, update: OutgoingUpdate) -> None:
@@ -139,11 +136,11 @@ class GrantRequests:
         if update is not None:
             update.grant = grant
             update.rate = GrantedRate(grant.spans, time.monotonic()) if grant.spans else None
-            self._granted.add(grant.transfer_id)
+            self._granted.append(grant.transfer_id)
             self._counters["granted_updates"] += 1
             self._send(update)
         elif grant.transfer_id not in self._granted:
-            # It was sent directly meanwhile, or its outcome is known: nothing more comes.
+            # It was sent directly meanwhile: nothing more comes.
             self.report(TransferWithdrawn(grant.transfer_id, is_sent_ungranted=True))
 
     def _on_dropped(self, dropped: TransferDropped) -> None:

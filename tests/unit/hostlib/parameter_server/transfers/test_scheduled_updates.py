@@ -281,6 +281,9 @@ def test_a_broken_stream_loses_no_request_and_repeated_answers_are_harmless() ->
         scene.fake.tell(server(), place)
         scene.fake.tell(worker(0), grant)
         scene.fake.wait_for(server(), "delivered", 2)  # the server says again that it came
+        fabric.push(update, 0.0)
+        scene.fake.wait_for(worker(0), "requested", 3)
+        assert not scene.fake.said(worker(0), "withdrawn")
         np.testing.assert_array_equal(fabric.get().result(WAIT_S), update)
         assert scene.counter("granted_updates") == 1
 

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -79,6 +81,7 @@ class Stranger:
 
     def __init__(self, fabric: FabricWorker, send: Callable[[DialledLink], None]) -> None:
         self.ended: Future[PeerError] = Future()
+        self.frames: queue.SimpleQueue[Frame] = queue.SimpleQueue()
         self._send = send
         client = fabric._tensor.client
         self._incarnation = client.incarnation
@@ -99,7 +102,7 @@ class Stranger:
         return memoryview(bytearray(frame.payload_bytes))
 
     def on_frame(self, frame: Frame, payload: memoryview) -> None:
-        pass
+        self.frames.put(frame)
 
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
         self._end(error)
@@ -185,3 +188,62 @@ def test_an_update_of_an_unknown_table_is_denied_and_holds_up_nothing() -> None:
         fabric._table = scene.definition.table().number
         assert fabric.push(values(1)).result(WAIT_S).parts[0].version == 1
         assert not link._open
+
+
+def test_an_update_that_comes_again_is_answered_and_not_applied() -> None:
+    """The worker has not heard of its outcome: over the same connection, and over the next one."""
+    with TransferScene(grant_everything()) as scene:
+        fabric = scene.worker(0)
+        ((_, payload, num_keys),) = fabric._tensor.parts(values(1))
+        head = HEAD._replace(
+            table=scene.definition.table().number,
+            num_keys=num_keys,
+            num_bytes=payload.nbytes,
+            transfer_id=0,
+            is_granted=False,
+        )
+        enter = EnterFrame(fabric._tensor.client.incarnation)
+
+        def send_twice(link: DialledLink) -> None:
+            link.send(enter)
+            for _ in range(2):
+                link.send(head)
+                link.send(PieceFrame(payload.nbytes, 1), payload)
+
+        first = Stranger(fabric, send_twice)
+        kinds = [first.frames.get(timeout=WAIT_S) for _ in range(3)]
+        assert [frame.kind.name for frame in kinds] == ["ENTERED", "COMMITTED", "COMMITTED"]
+        assert [CommittedFrame.unpack(frame).number for frame in kinds[1:]] == [1, 1]
+        assert scene.counter("ungranted_updates") == 1
+        assert scene.counter("repeated_updates") == 1
+        second = Stranger(fabric, lambda link: link.send(enter))
+        told, entered = (second.frames.get(timeout=WAIT_S) for _ in range(2))
+        assert CommittedFrame.unpack(told) == CommittedFrame(1, 1, 0)
+        assert entered.kind is FrameKind.ENTERED
+        read = fabric._tensor.read().result(WAIT_S)
+        assert (read.values == values(1)).all()
+        assert read.commits.tolist() == [1]
+
+
+def test_updates_on_their_path_through_the_log_count_for_delays(tmp_path: Path) -> None:
+    with TransferScene(grant_everything(), folder=tmp_path, tau_max=0) as scene:
+        fabric = scene.worker(0)
+        ((_, payload, num_keys),) = fabric._tensor.parts(values(1))
+        head = HEAD._replace(
+            table=scene.definition.table().number,
+            num_keys=num_keys,
+            num_bytes=payload.nbytes,
+            transfer_id=0,
+            is_granted=False,
+        )
+
+        def send_two(link: DialledLink) -> None:
+            link.send(EnterFrame(fabric._tensor.client.incarnation))
+            for number in (1, 2):
+                link.send(head._replace(number=number))
+                link.send(PieceFrame(payload.nbytes, number), payload)
+
+        stranger = Stranger(fabric, send_two)
+        told = {stranger.frames.get(timeout=WAIT_S).kind.name for _ in range(3)}
+        assert told == {"ENTERED", "COMMITTED", "DENIED"}
+        assert scene.counter("stale_updates") == 1

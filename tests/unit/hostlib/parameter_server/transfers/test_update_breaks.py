@@ -163,7 +163,12 @@ def test_a_new_process_of_a_worker_replaces_the_old_one() -> None:
         old = scene.worker(0)
         old.push(values(1)).result(WAIT_S)
         new = scene.worker(0)
+        updates = scene.cluster.servers[0].updates
+        incarnation = new._tensor.client.incarnation
+        wait_until(lambda: updates._incarnations[0] == incarnation, "it has not entered")
+        # Its transfer has the same id as that of the old process, and is another one.
         new.push(values(2)).result(WAIT_S)
+        assert scene.counter("granted_updates") == 2
         wait_briefly(old)  # the scheduler talks with the new process
         with pytest.raises(PeerRefusedError, match="another process is worker 0"):
             old.push(values(3)).result(WAIT_S)
