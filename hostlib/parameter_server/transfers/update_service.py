@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, final
 
@@ -32,6 +32,8 @@ from .update_port import IncomingUpdate, UpdatePort
 
 MOST_HELD_BYTES: Final = 1 << 30
 """Updates that have come, and wait or are on their path through the log."""
+KEPT_REFUSED: Final = 256
+"""How many refused updates are remembered, for places that are told later."""
 EARLY_S: Final = 0.2
 """An update that comes in less than half of its planned time is early, by more than this."""
 _logger = logging.getLogger(__name__)
@@ -94,6 +96,7 @@ class UpdateService:
         self._incarnations: dict[int, int] = {}
         self._held: dict[tuple[int, int, int], IncomingUpdate] = {}
         self._submitted: dict[tuple[int, int, int], _Submitted] = {}
+        self._refused: deque[UpdateKey] = deque(maxlen=KEPT_REFUSED)
         self._held_bytes = 0
         self._is_registered = False
         self._registration = 0
@@ -123,6 +126,8 @@ class UpdateService:
             )
         if self._incarnations.get(worker_id, incarnation) != incarnation:
             self._order.forget(worker_id)
+            for key in [key for key in self._refused if key.worker_id == worker_id]:
+                self._refused.remove(key)
         self._incarnations[worker_id] = incarnation
         state = self._tables.state
         worker = state.workers[worker_id]
@@ -198,7 +203,8 @@ class UpdateService:
                 has_come, ready = self._order.expect(event, time.monotonic())
                 if has_come:
                     key = UpdateKey(event.worker_id, event.transfer_id)
-                    self._report(TransferDelivered(*key, is_granted=True))
+                    is_refused = key in self._refused
+                    self._report(TransferDelivered(*key, is_granted=True, is_refused=is_refused))
                 self._take(ready)
             case CommitSkipped():
                 self.counters["skipped_places"] += 1
@@ -326,8 +332,9 @@ class UpdateService:
         self._refuse(update, is_replaced(update.worker_id))
 
     def _free_refused(self, update: IncomingUpdate) -> None:
-        granted = update.head.is_granted
-        self._report(TransferDelivered(*_key(update), is_granted=granted, is_refused=True))
+        key, granted = _key(update), update.head.is_granted
+        self._refused.append(key)
+        self._report(TransferDelivered(*key, is_granted=granted, is_refused=True))
         self.release(update)
 
     def _answer_repeated(self, update: IncomingUpdate) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fake_transfers import grant_everything, server
+from fake_transfers import expected, grant_everything, server
 from switchfold.hostlib.errors import (
     ConfigurationError,
     PeerError,
@@ -183,8 +183,12 @@ def test_an_update_of_an_unknown_table_is_denied_and_holds_up_nothing() -> None:
         with pytest.raises(ConfigurationError, match="has not been defined"):
             fabric.push(values(1)).result(WAIT_S)
         assert scene.counter("denied_updates") == 1
-        refused = scene.fake.wait_for(server(), "delivered", 2)[-1]
-        assert refused.is_refused
+        told = scene.fake.wait_for(server(), "delivered", 2)
+        assert [each.is_refused for each in told[:2]] == [False, True]
+        # If its place is told again, or only now, the server says so again.
+        scene.fake.tell(server(), expected(0, 0, told[0].transfer_id))
+        again = scene.fake.wait_for(server(), "delivered", 3)
+        assert all(each.is_refused for each in again[2:])
         fabric._table = scene.definition.table().number
         assert fabric.push(values(1)).result(WAIT_S).parts[0].version == 1
         assert not link._open
