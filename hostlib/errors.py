@@ -45,6 +45,7 @@ HostlibError
 |  |- ExchangeTimeoutError (also TimeoutError): names workers that did not send their part
 |  |- ServerLostError: a parameter server is away for longer than clients wait
 |  |- ServerRestartedError: a parameter server was killed, and a sum is impossible
+|  |- StaleUpdateError: an update that is older than tau_max allows; it was not applied
 |  |- ResultForgottenError: the result was completed too long ago
 |  `- ResultTimeoutError (also TimeoutError): the result did not complete in time
 |- RowTableError: a sparse table of a parameter server
@@ -290,6 +291,15 @@ class ServerRestartedError(PeerError):
 
     Some worker has the answer, and does not send its update again.
     """
+
+
+class StaleUpdateError(PeerError):
+    """A server did not apply an update: its delay exceeds the bound tau_max."""
+
+    def __init__(self, message: str, delay: int, tau_max: int) -> None:
+        super().__init__(message)
+        self.delay = delay
+        self.tau_max = tau_max
 
 
 class ResultForgottenError(PeerError):

@@ -7,10 +7,6 @@ gRPC is loaded when a link starts.
 
 from __future__ import annotations
 
-import logging
-import random
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
@@ -18,20 +14,13 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import (
-    ConfigurationError,
-    ControllerUnreachableError,
-    CredentialsError,
-    HostlibError,
-    WorkerTakenError,
-)
+from ..errors import ConfigurationError, HostlibError
 from .controller_addresses import ControllerAddresses
+from .kept_stream import KeptStream
 from .view import Endpoint
 
 if TYPE_CHECKING:
     from .row_server_stream import RowStream
-
-_logger = logging.getLogger(__name__)
 
 
 MAX_ROW_SERVERS: Final = 32
@@ -39,12 +28,6 @@ MAX_ROW_SERVERS: Final = 32
 ROW_DTYPE: Final = np.dtype([("row", np.uint32), ("epoch", np.uint32), ("exponent", np.int8)])
 """A hot row: its number in the tree, its epoch (at least 32, with epoch % 32 == server id), and its
 exponent without bias: value = lane * 2^exponent."""
-FIRST_PAUSE_S: Final = 0.05
-"""Pause before the first attempt to reach the controller again."""
-LAST_PAUSE_S: Final = 2.0
-"""Longest pause between attempts."""
-TAKEN_WAIT_S: Final = 15.0
-"""How long a server asks again while another process has its place, which may be about to end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,12 +143,16 @@ class RowServerLink:
         self._request = request
         self._on_view = on_view
         self._on_installed = on_installed
-        self._on_down = on_down
-        self._lock = threading.Lock()
-        self._stream: RowStream | None = None
         self._rows: RowSet | None = None
-        self._is_closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="switchfold-rows", daemon=True)
+        self._kept = KeptStream["RowStream", RowView | RowsInstalled](
+            self._open,
+            lambda stream: stream.events(),
+            on_event=self._tell,
+            on_failed=on_down,
+            on_open=self._send_last_rows,
+            name="switchfold-rows",
+            meanwhile="rows stay as they are",
+        )
 
     def start(self) -> None:
         """Open the stream in a thread of the link's own; keeps trying while nobody answers.
@@ -175,7 +162,7 @@ class RowServerLink:
         from .row_server_stream import check_row_request  # noqa: PLC0415 - loads gRPC
 
         check_row_request(self._request)
-        self._thread.start()
+        self._kept.start()
 
     def set_rows(self, generation: int, number: int, rows: NDArray[np.void]) -> None:
         """Have exactly these rows (ROW_DTYPE) be hot in a view; returns at once.
@@ -186,83 +173,30 @@ class RowServerLink:
         """
         if rows.dtype != ROW_DTYPE:
             raise ConfigurationError(f"rows of {rows.dtype}; {ROW_DTYPE} is needed")
-        with self._lock:
+        with self._kept.lock:
             self._rows = RowSet(generation, number, rows.copy())
-            if self._stream is not None:
-                self._stream.send_rows(self._rows)
+            if self._kept.stream is not None:
+                self._kept.stream.send_rows(self._rows)
 
     def close(self) -> None:
         """End the stream; no callback comes later. The rows stay for a few seconds.
 
         Not to be called from a callback.
         """
-        self._is_closing.set()
-        with self._lock:
-            stream = self._stream
-        if stream is not None:
-            stream.close()
-        if self._thread.ident is not None:
-            self._thread.join()
-
-    def _run(self) -> None:
-        """Keep a stream open until the controller refuses it or the link is closed."""
-        pause_s, taken_since_s, is_away = FIRST_PAUSE_S, None, False
-        while not self._is_closing.is_set():
-            is_attached = False
-            try:
-                stream = self._open()
-                if self._is_closing.is_set():
-                    return  # `close` may not have seen this stream
-                for event in stream.events():
-                    if self._is_closing.is_set():
-                        break
-                    is_attached = True
-                    pause_s, taken_since_s, is_away = FIRST_PAUSE_S, None, False
-                    self._tell(event)
-            except (ControllerUnreachableError, CredentialsError) as error:
-                # A certificate that has expired may be renewed.
-                if not is_away and not self._is_closing.is_set():
-                    is_away = True
-                    _logger.warning("%s; rows stay as they are", error)
-            except WorkerTakenError as error:
-                now_s = time.monotonic()
-                taken_since_s = now_s if taken_since_s is None else taken_since_s
-                # Two processes with one identity must not take the place from each other for ever.
-                if is_attached or now_s - taken_since_s >= TAKEN_WAIT_S:
-                    self._fail(error)
-                    return
-            except HostlibError as error:
-                self._fail(error)
-                return
-            finally:
-                self._close_stream()
-            # Jitter: all servers of a controller lose it at the same time.
-            self._is_closing.wait(pause_s * random.uniform(0.5, 1.0))
-            pause_s = min(2 * pause_s, LAST_PAUSE_S)
+        self._kept.close()
 
     def _open(self) -> RowStream:
-        """Open the stream and send the last rows; raises CredentialsError."""
+        """Open the stream; raises CredentialsError."""
         from .row_server_stream import RowStream  # noqa: PLC0415 - loads gRPC
 
-        stream = RowStream(self._controllers, self._request)
-        with self._lock:
-            self._stream = stream
-            if self._rows is not None:
-                stream.send_rows(self._rows)
-        return stream
+        return RowStream(self._controllers, self._request)
 
-    def _close_stream(self) -> None:
-        with self._lock:
-            stream, self._stream = self._stream, None
-        if stream is not None:
-            stream.close()
+    def _send_last_rows(self, stream: RowStream) -> None:
+        if self._rows is not None:
+            stream.send_rows(self._rows)
 
     def _tell(self, event: RowView | RowsInstalled) -> None:
         if isinstance(event, RowView):
             self._on_view(event)
         else:
             self._on_installed(event.generation, event.number)
-
-    def _fail(self, error: HostlibError) -> None:
-        if not self._is_closing.is_set():
-            self._on_down(error)

@@ -9,21 +9,15 @@ from collections.abc import Iterator
 from typing import Any, Final, final
 
 from ..credentials.tokens import token_metadata, token_problem
-from ..errors import (
-    ConfigurationError,
-    ControllerUnreachableError,
-    HostlibError,
-    JobRefusedError,
-    VersionMismatchError,
-    WorkerTakenError,
-)
+from ..errors import ConfigurationError
 from ..slots.wire import WIRE_VERSION
-from .controller_addresses import ControllerAddresses, named_leader
+from .controller_addresses import ControllerAddresses
 from .controller_channel import ControllerChannel
 from .controller_life import ControllerLife
 from .grpc_seam import load_grpc
 from .row_server_link import RowMember, RowServerRequest, RowSet, RowsInstalled, RowView
 from .session_api import session_pb2 as api
+from .stream_refusal import stream_refusal
 from .view import UNKNOWN_MAC, Endpoint
 
 SERVE_ROWS_METHOD: Final = "/switchfold.session.v1.SwitchfoldSession/ServeRows"
@@ -97,10 +91,8 @@ class RowStream:
                     reason = f"the job has ended: {message.job_ended.reason}"
                     yield _decode_view(_without_rows(told, reason))
         except _grpc.RpcError as error:
-            refusal = self._refusal(error)
-            if isinstance(refusal, ControllerUnreachableError):
-                self._controllers.follow(named_leader(error) or "")
-            raise refusal from error
+            who = f"row server {self._request.server_id} of job {self._request.job!r}"
+            raise stream_refusal(error, who, self._controllers, self._channel) from error
 
     def close(self) -> None:
         """End the stream."""
@@ -122,26 +114,6 @@ class RowStream:
             if self._life.has_ended():
                 self._call.cancel()
             yield message
-
-    def _refusal(self, error: Any) -> HostlibError:
-        code, details = error.code(), error.details()
-        where = f"row server {self._request.server_id} of job {self._request.job!r}"
-        if code is _grpc.StatusCode.UNIMPLEMENTED:
-            return JobRefusedError(
-                f"{where}: the server at {self._controllers} is no controller of Switchfold, or "
-                f"one of an earlier release ({details}); check the address"
-            )
-        kinds: dict[Any, type[HostlibError]] = {
-            _grpc.StatusCode.INVALID_ARGUMENT: JobRefusedError,
-            _grpc.StatusCode.UNAUTHENTICATED: JobRefusedError,
-            _grpc.StatusCode.PERMISSION_DENIED: JobRefusedError,
-            _grpc.StatusCode.FAILED_PRECONDITION: VersionMismatchError,
-            _grpc.StatusCode.ALREADY_EXISTS: WorkerTakenError,
-        }
-        kind = kinds.get(code, ControllerUnreachableError)
-        if code is _grpc.StatusCode.UNAVAILABLE:
-            details = self._channel.problem() or details
-        return kind(f"{where} at {self._controllers}: {details}")
 
 
 def _without_rows(view: api.RowView, reason: str) -> api.RowView:

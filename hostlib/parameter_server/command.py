@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Never
+from typing import Any, Never
 
 from ..config import (
     credentials_from_environment,
@@ -27,6 +27,7 @@ from .options import ServerOptions, StragglerDrop
 from .repeated_messages import set_up_log
 from .rules import RuleKind
 from .server import ParameterServer
+from .transfer_options import TransferOptions
 
 PROGRAM = "python -m switchfold.hostlib.parameter_server"
 _SIGNALS = frozenset((signal.SIGINT, signal.SIGTERM))
@@ -35,7 +36,8 @@ Run one shard of a parameter server. It prints "listening on ADDRESS:PORT" when 
 and runs until SIGINT or SIGTERM. The secret that workers must prove is that of the variable
 SWITCHFOLD_JOB_TOKEN, else of SWITCHFOLD_TOKEN. With --credentials, workers connect by TLS, with
 certificates of both ends; without them, give --insecure. With --controller, SWITCHFOLD_TOKEN is the
-controller's token, and tables that ask for hot keys have them in the job's switches.
+controller's token. With --hot-job, tables that ask for hot keys have them in the job's switches;
+with --transfer-job, the controller's scheduler plans when workers' updates travel.
 """
 _HOT_OPTIONS: dict[str, tuple[str, type, str, str]] = {
     "--hot-address": ("address", str, "ADDRESS", "this host's address for switches (--address)"),
@@ -45,6 +47,13 @@ _HOT_OPTIONS: dict[str, tuple[str, type, str, str]] = {
     "--switch": ("switch_name", str, "NAME", "switch that this host is at"),
 }
 """Field of HotRowOptions, type, metavar and help."""
+_TRANSFER_OPTIONS: dict[str, tuple[str, type, str, str]] = {
+    "--transfer-host": ("host", str, "NAME", "name of this host in the controller's file"),
+    "--tau-max": ("tau_max", int, "N", "most updates between an update's version and itself"),
+    "--div-max": ("div_max", float, "X", "bound on the distance of a replica of the model"),
+    "--place-wait": ("place_wait_s", float, "S", "wait for an update that others wait for (5)"),
+}
+"""Field of TransferOptions, type, metavar and help."""
 _RETIRED = ("--learning-rate", "--momentum", "--checkpoints", "--every")
 
 
@@ -115,8 +124,10 @@ def _parser(program: str) -> argparse.ArgumentParser:
         metavar="DIRECTORY",
         help="write arrivals of requests, load and updates here, for `switchfold report latency`",
     )
+    parser.add_argument(
+        "--controller", metavar="HOST:PORT", help="for hot rows, and for scheduled updates"
+    )
     hot = parser.add_argument_group("hot rows in switches")
-    hot.add_argument("--controller", metavar="HOST:PORT", help="attach to a job of this controller")
     hot.add_argument("--hot-job", metavar="NAME", help="name of the job at the controller")
     hot.add_argument(
         "--hot-job-token",
@@ -125,22 +136,61 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     for option, (_, kind, metavar, text) in _HOT_OPTIONS.items():
         hot.add_argument(option, type=kind, metavar=metavar, help=text)
+    transfers = parser.add_argument_group("scheduled updates")
+    transfers.add_argument(
+        "--transfer-job", metavar="NAME", help="name of the job at the controller's scheduler"
+    )
+    for option, (_, kind, metavar, text) in _TRANSFER_OPTIONS.items():
+        transfers.add_argument(option, type=kind, metavar=metavar, help=text)
     return parser
+
+
+def _given(
+    options: argparse.Namespace, table: dict[str, tuple[str, type, str, str]]
+) -> dict[str, Any]:
+    """Return the options of a table that the user gave, by their fields."""
+    given = {
+        name: getattr(options, option.removeprefix("--").replace("-", "_"))
+        for option, (name, *_) in table.items()
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _transfer_options(
+    options: argparse.Namespace, credentials: Credentials | None
+) -> TransferOptions | None:
+    """Return the options of scheduled updates, None without. Raises ConfigurationError."""
+    given = _given(options, _TRANSFER_OPTIONS)
+    host: str = given.pop("host", "")
+    if options.transfer_job is None or options.controller is None:
+        if given or host or options.transfer_job is not None:
+            raise ConfigurationError(
+                "options of scheduled updates need --controller and --transfer-job; give both"
+            )
+        return None
+    return TransferOptions(
+        controller=options.controller,
+        job=options.transfer_job,
+        host=host,
+        token=token_from_environment(),
+        job_token=options.hot_job_token or job_token_from_environment(),
+        credentials=None if credentials is None else str(credentials.folder),
+        **given,
+    )
 
 
 def _hot_options(
     options: argparse.Namespace, credentials: Credentials | None
 ) -> HotRowOptions | None:
     """Return the options of hot rows, None without them. Raises ConfigurationError."""
-    given = {
-        name: getattr(options, option.removeprefix("--").replace("-", "_"))
-        for option, (name, *_) in _HOT_OPTIONS.items()
-    }
-    given = {name: value for name, value in given.items() if value is not None}
+    given = _given(options, _HOT_OPTIONS)
+    is_asked = bool(given) or options.hot_job is not None
     if options.controller is None:
-        if given or options.hot_job is not None or options.hot_job_token is not None:
+        if is_asked or options.hot_job_token is not None:
             raise ConfigurationError("options of hot rows without --controller; give it, too")
         return None
+    if options.transfer_job is not None and not is_asked:
+        return None  # the controller is for scheduled updates alone
     if "flush_s" in given:
         given["flush_s"] /= 1e3
     job_token = options.hot_job_token
@@ -210,6 +260,7 @@ def _serve(
         log=options.log,
         latency_log=options.latency_log,
         hot=_hot_options(options, credentials),
+        transfers=_transfer_options(options, credentials),
     )
     server = ParameterServer(
         server_options,
@@ -223,7 +274,7 @@ def _serve(
     with server:
         print(f"listening on {server.address}:{server.port}", flush=True)
         await_stop()
-        counters = server.counters + server.tables.counters
+        counters = server.counters + server.tables.counters + server.updates.counters
         shown = [*sorted(counters.items()), ("version", server.tables.version)]
         print(" ".join(f"{name}={n}" for name, n in shown), flush=True)
     return 0

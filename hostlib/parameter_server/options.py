@@ -13,6 +13,7 @@ from ..errors import ConfigurationError
 from .hot_server.options import HotRowOptions
 from .layout import PAIR_BYTES
 from .rules import RuleKind
+from .transfer_options import TransferOptions
 
 MOST_SERVERS = 1 << 16
 GENERATION = 1
@@ -49,6 +50,8 @@ class ServerOptions:
     """Directory for what `switchfold report latency` reads of a server; needs pyarrow."""
     hot: HotRowOptions | None = None
     """For hot rows of tables in a switch; None: there are none."""
+    transfers: TransferOptions | None = None
+    """For a scheduler of updates; None: they are applied as they come."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.num_workers <= 1 << 15:
@@ -70,6 +73,12 @@ class ServerOptions:
                 f" below the timeout of {self.timeout_s} s and a quorum of 1 to"
                 f" {self.num_workers}"
             )
+
+
+def all_credentials(credentials: Credentials | None, options: ServerOptions) -> object:
+    """Return whether a server has credentials for all that it calls, and that call it."""
+    controllers = [part for part in (options.hot, options.transfers) if part is not None]
+    return credentials is not None and all(part.credentials for part in controllers)
 
 
 class HotRowUse(enum.StrEnum):

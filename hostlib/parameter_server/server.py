@@ -31,7 +31,7 @@ from ..peers.frames import Greeting, Purpose
 from .hot_server.hot_row_server import HotRowServer
 from .hot_server.link import RowLink, RowLinkFactory, controller_link
 from .layout import Pair, PairLayout
-from .options import GENERATION, ServerOptions
+from .options import GENERATION, ServerOptions, all_credentials
 from .pair_state import (
     Answer,
     Answered,
@@ -45,6 +45,8 @@ from .pair_state import (
 from .rules import Values, as_workers_sent
 from .tables.port import TablePort
 from .tables.service import TableService
+from .transfers.update_port import UpdatePort
+from .transfers.update_station import UpdateStation
 from .worker_end import WorkerEnd
 
 _CHECK_S = 0.5
@@ -80,7 +82,7 @@ class ParameterServer:
         if not (0 <= port < 1 << 16 and 0 <= job < 1 << 32):
             raise ConfigurationError(f"port {port}, job {job}; give a TCP port and a 32-bit job")
         require_choice(
-            credentials if options.hot is None else credentials and options.hot.credentials,
+            all_credentials(credentials, options),
             who=f"parameter server {options.shard}",
             role=Role.SERVER,
             insecure=insecure,
@@ -112,6 +114,7 @@ class ParameterServer:
             )
             try:
                 self._start_hot_rows(row_link)
+                station = UpdateStation(self.tables, self.loop, options.shard, options.transfers)
             except BaseException:
                 self._close_hot_rows()
                 self.tables.close()
@@ -121,6 +124,9 @@ class ParameterServer:
             if self._latency is not None:
                 self._latency.close(())
             raise
+        self._station = station
+        self.updates = station.service
+        """Updates that a scheduler orders: their counters, and callbacks."""
         self.loop.run(self._start)
         self._peers.enter_job(job, options.shard)
 
@@ -183,6 +189,7 @@ class ParameterServer:
     def close(self) -> None:
         """End all connections and the threads; a second call does nothing."""
         self._close_hot_rows()
+        self._station.close()
         self._peers.close()
         latency, self._latency = self._latency, None
         if latency is not None:
@@ -217,7 +224,7 @@ class ParameterServer:
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
         """Take over a worker's connection; it replaces an older one of the same purpose."""
         worker_id = greeting.sender
-        if greeting.purpose not in (Purpose.PARAMETERS, Purpose.TABLES):
+        if greeting.purpose not in (Purpose.PARAMETERS, Purpose.TABLES, Purpose.TRANSFERS):
             raise PeerRefusedError("this is a parameter server")
         if worker_id >= self.options.num_workers:
             raise PeerRefusedError(
@@ -232,6 +239,9 @@ class ParameterServer:
                 hot=self._hot,
                 latency=self._latency,
             )
+            return
+        if greeting.purpose is Purpose.TRANSFERS:
+            UpdatePort(self.updates, self.loop, worker_id, connection)
             return
         old = self._ends.get(worker_id)
         if isinstance(old, WorkerEnd):

@@ -23,6 +23,7 @@ from ..errors import (
 )
 from .event_loop import EventLoop
 from .frames import HEADER_BYTES, Frame, Packable
+from .pacing import limit_rate, unacknowledged_bytes
 from .stream import ByteStream, PlainStream
 from .tls_stream import TlsEnd, TlsStream
 
@@ -205,6 +206,16 @@ class Connection:
     def is_drained(self) -> bool:
         """Whether the kernel has taken all that was sent."""
         return not self._outgoing
+
+    @property
+    def unacknowledged_bytes(self) -> int:
+        """Bytes that the kernel has taken, and the other end's kernel has not acknowledged."""
+        return 0 if self._is_closed else unacknowledged_bytes(self._socket)
+
+    def limit_rate(self, bytes_per_s: float) -> None:
+        """Have the kernel pace what it sends, where it can; `math.inf`: no longer."""
+        if not self._is_closed:
+            limit_rate(self._socket, bytes_per_s)
 
     def send(self, frame: Packable, payload: memoryview | None = None) -> None:
         """Send a frame; the payload must not change until `is_drained`."""

@@ -91,6 +91,16 @@ class DialledLink:
         assert self._connection is not None
         return self._connection.arrived_ns
 
+    @property
+    def unacknowledged_bytes(self) -> int:
+        """See `Connection.unacknowledged_bytes`."""
+        return 0 if self._connection is None else self._connection.unacknowledged_bytes
+
+    def limit_rate(self, bytes_per_s: float) -> None:
+        """See `Connection.limit_rate`; a new connection has no limit."""
+        if self._connection is not None:
+            self._connection.limit_rate(bytes_per_s)
+
     def send(self, frame: Packable, payload: memoryview | None = None) -> None:
         """Send a frame; the payload must not change until `is_drained`."""
         assert self._connection is not None

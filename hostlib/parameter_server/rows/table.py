@@ -57,6 +57,8 @@ class PulledRows(NamedTuple):
 
     0 of a server that has none of the keys, or if a switch answered for some of its keys.
     """
+    commits: Versions = _NO_VERSIONS
+    """Likewise: how many scheduled updates the tables of each server contained then."""
 
 
 class RowChunk(NamedTuple):

@@ -20,10 +20,14 @@ CHANGES = frozenset(
         FrameKind.PUSH,
         FrameKind.RATE,
         FrameKind.ADVANCE,
+        FrameKind.TRANSFER,
     )
 )
 _PLACEMENT: Final = struct.Struct("<II")
 _RATE: Final = struct.Struct("=d")
+_UPDATE: Final = struct.Struct("=dQ")
+UPDATE_BYTES: Final = _UPDATE.size
+"""Bytes of a ScheduledUpdate before the keys of a TRANSFER."""
 MAX_OPEN_REQUESTS: Final = 1 << 14
 """Most requests of a worker without a receipt: servers remember denials of so many numbers."""
 
@@ -50,6 +54,26 @@ class ShardPlace(NamedTuple):
         return f"server {self.shard} of {self.num_servers}"
 
 
+class ScheduledUpdate(NamedTuple):
+    """The head of a TRANSFER's payload, before its keys and values."""
+
+    factor: float
+    """By which the values are multiplied before the optimiser has them."""
+    open_from: int
+    """The worker knows the outcome of all its updates before this number."""
+
+    def pack_into(self, payload: memoryview) -> None:
+        """Write the first UPDATE_BYTES."""
+        _UPDATE.pack_into(payload, 0, *self)
+
+    @classmethod
+    def unpack(cls, payload: memoryview) -> Self:
+        """Return what `pack_into` wrote. Raises StorageDamagedError."""
+        if len(payload) < UPDATE_BYTES:
+            raise StorageDamagedError(f"a TRANSFER of {len(payload)} bytes in the log of a server")
+        return cls(*_UPDATE.unpack_from(payload))
+
+
 class TableChange(NamedTuple):
     """A change of the tables; its payload is that of the worker's frame, but for ENTER."""
 
@@ -59,11 +83,11 @@ class TableChange(NamedTuple):
     incarnation: int
     """Of the worker's process."""
     number: int
-    """In the worker's process, from 1; 0 of ENTER."""
+    """In the worker's process, from 1; 0 of ENTER. TRANSFERs have numbers of their own."""
     table: int = 0
     """Its number; of ENTER, the worker's number of servers, 0 if it did not say."""
     num_keys: int = 0
-    """Of PUSH; of ENTER, the server's number of workers."""
+    """Of PUSH and TRANSFER; of ENTER, the server's number of workers."""
 
     def pack(self) -> bytes:
         """Return the record's header."""

@@ -125,6 +125,21 @@ class TableClient:
             session.num_ahead = session.clock - self.clock
 
     @property
+    def incarnation(self) -> int:
+        """What this process calls itself at the servers."""
+        return self._incarnation
+
+    @property
+    def loop(self) -> EventLoop:
+        """The thread of the connections."""
+        return self._loop
+
+    @property
+    def sessions(self) -> Sequence[ShardSession]:
+        """The sessions with the servers, for the loop's thread."""
+        return self._sessions
+
+    @property
     def num_shards(self) -> int:
         """Number of servers."""
         return len(self._sessions)

@@ -20,6 +20,7 @@ from ...errors import (
     RowMemoryError,
     RowTableFullError,
     ServerRestartedError,
+    StaleUpdateError,
     StorageError,
 )
 
@@ -48,6 +49,8 @@ def describe(error: HostlibError) -> dict[str, Any]:
         described |= {"position": error.position, "key": error.key}
     elif isinstance(error, ExchangeTimeoutError):
         described["worker_ids"] = error.worker_ids
+    elif isinstance(error, StaleUpdateError):
+        described |= {"delay": error.delay, "tau_max": error.tau_max}
     return described
 
 
@@ -58,4 +61,6 @@ def error_of(described: dict[str, Any], server: str) -> HostlibError:
         return NonFiniteGradientError(text, int(described["position"]), int(described["key"]))
     if kind == ExchangeTimeoutError.__name__:
         return ExchangeTimeoutError(text, [int(one) for one in described["worker_ids"]])
+    if kind == StaleUpdateError.__name__:
+        return StaleUpdateError(text, int(described["delay"]), int(described["tau_max"]))
     return _PLAIN.get(kind, PeerProtocolError)(text)

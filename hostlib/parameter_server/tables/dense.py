@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import Final, NamedTuple, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,19 @@ from ...errors import ConfigurationError, RowShapeError
 from ..rows import GradientSum, Optimiser, PulledRows, Versions
 from .client import TableClient
 from .definition import TableDefinition
+from .parts import check_finite, split
 
 BLOCK_VALUES: Final = 1024
 Values = NDArray[np.float32]
+Result = TypeVar("Result")
+
+
+class ReadTensor(NamedTuple):
+    """All values of a tensor."""
+
+    values: Values
+    commits: Versions
+    """By server, how many scheduled updates its tables contained."""
 
 
 @final
@@ -65,6 +76,7 @@ class DenseTensor:
     def __init__(self, client: TableClient, definition: TensorDefinition) -> None:
         """Define it, and wait for all servers. Raises what `TableClient.define` raises."""
         self.definition = definition
+        self.client = client
         self._table = client.define(definition.table())
 
     def start(self, values: Values) -> Future[Versions]:
@@ -86,11 +98,42 @@ class DenseTensor:
         """Set the learning rate; as `SparseTable.set_learning_rate`."""
         return self._table.set_learning_rate(rate)
 
+    def read(self) -> Future[ReadTensor]:
+        """Ask for all values, and what the servers had applied then; errors as `SparseTable.pull`.
+
+        The values are of one moment on each server.
+        """
+        keys = self._keys(0, self.definition.num_values)
+
+        def read(rows: PulledRows) -> ReadTensor:
+            return ReadTensor(self._values(rows, self.definition.num_values), rows.commits)
+
+        return self._pull(keys, read)
+
+    def parts(self, update: Values) -> list[tuple[int, memoryview, int]]:
+        """Return an update of all values as servers get it: shard, bytes and number of keys of
+        each. Raises RowShapeError and NonFiniteGradientError.
+        """
+        keys, rows = self._blocks(update, 0)
+        if update.size != self.definition.num_values:
+            raise self._range_error(0, update.size)
+        check_finite(self.definition.name, keys, rows)
+        return split(keys, rows, self.client.num_shards)
+
     def pull(self, first: int = 0, num_values: int | None = None) -> Future[Values]:
         """Ask for a range, by default to the tensor's end; as `SparseTable.pull`."""
         end = self.definition.num_values if num_values is None else first + num_values
-        keys = self._keys(first, end - first)
-        future: Future[Values] = Future()
+        return self._pull(
+            self._keys(first, end - first), lambda rows: self._values(rows, end - first)
+        )
+
+    def _values(self, rows: PulledRows, num_values: int) -> Values:
+        return rows.values.reshape(-1)[:num_values]
+
+    def _pull(
+        self, keys: NDArray[np.int64], read: Callable[[PulledRows], Result]
+    ) -> Future[Result]:
+        future: Future[Result] = Future()
         future.set_running_or_notify_cancel()
 
         def take(pulled: Future[PulledRows]) -> None:
@@ -98,7 +141,7 @@ class DenseTensor:
             if error is not None:
                 future.set_exception(error)
             else:
-                future.set_result(pulled.result().values.reshape(-1)[: end - first])
+                future.set_result(read(pulled.result()))
 
         self._table.pull(keys).add_done_callback(take)
         return future

@@ -99,15 +99,17 @@ class GatheredRows:
         self._num_keys = num_keys
         self._width = width
         self._versions = np.zeros(num_shards, np.uint64)
+        self._commits = np.zeros(num_shards, np.uint64)
         self._rows: PulledRows | None = None
 
     def add(self, shard: int, rows: PulledRows) -> None:
         """Take the rows of a server."""
         places = self._places[shard]
         self._versions[shard] = rows.versions.sum()  # of one, or of none
+        self._commits[shard] = rows.commits.sum()
         if places.size == self._num_keys:
             # All come from one server, in the keys' order.
-            self._rows = rows._replace(versions=self._versions)
+            self._rows = rows._replace(versions=self._versions, commits=self._commits)
             return
         result = self.result()
         result.values[places], result.updates[places] = rows.values, rows.updates
@@ -117,5 +119,5 @@ class GatheredRows:
         if self._rows is None:
             values = np.empty((self._num_keys, self._width), np.float32)
             updates = np.empty(self._num_keys, np.uint32)
-            self._rows = PulledRows(values, updates, self._versions)
+            self._rows = PulledRows(values, updates, self._versions, self._commits)
         return self._rows

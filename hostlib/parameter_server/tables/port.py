@@ -52,7 +52,7 @@ _MOST_UNTOLD_BYTES: Final = 1 << 22
 """What a worker has not read; beyond it, it is told nothing more of hot rows."""
 _SAMPLES: Final = frozenset((FrameKind.SKETCH, FrameKind.BATCHES))
 _HOT: Final = _SAMPLES | {FrameKind.DECIDE}
-_KINDS: Final = CHANGES | _HOT | {FrameKind.PULL, FrameKind.HEARTBEAT}
+_KINDS: Final = CHANGES - {FrameKind.TRANSFER} | _HOT | {FrameKind.PULL, FrameKind.HEARTBEAT}
 _MEASURED: Final = frozenset((FrameKind.PUSH, FrameKind.PULL))
 
 
@@ -232,8 +232,10 @@ class TablePort:
 
     def on_rows(self, number: int, table: int, rows: PulledRows) -> None:
         """Send rows: the values, then the numbers of updates, and the version of the tables."""
-        version = np.array([self._service.version], np.uint64).view(np.uint32)
-        payload = np.concatenate([rows.values.reshape(-1).view(np.uint32), rows.updates, version])
+        service = self._service
+        versions = np.array([service.version, service.state.num_commits], np.uint64)
+        parts = rows.values.reshape(-1).view(np.uint32), rows.updates, versions.view(np.uint32)
+        payload = np.concatenate(parts)
         times = self._served.pulled(number, self._service.began_ns)
         frame = RowsFrame(payload.nbytes, number, table, rows.updates.size, times)
         self._send(frame, payload.data.cast("B"))

@@ -23,12 +23,9 @@ from numpy.typing import NDArray
 
 from ...errors import (
     ConfigurationError,
-    ExchangeTimeoutError,
     HostlibError,
     PeerClosedError,
     PeerProtocolError,
-    PeerRefusedError,
-    ServerRestartedError,
     StorageError,
 )
 from ...peers.event_loop import EventLoop
@@ -40,7 +37,8 @@ from ..storage import LogEvents, LogOptions, ServerStorage
 from .change import MAX_OPEN_REQUESTS, ShardPlace, TableChange
 from .change_queue import NOTHING, ChangeQueue, QueuedChange
 from .recovery import recover
-from .service_seams import HotListener, TableCaller
+from .refusals import is_replaced, too_late, was_denied
+from .service_seams import HotListener, TableCaller, UpdateListener
 from .snapshot import Snapshots
 from .state import KEPT_INCARNATIONS, DefinedTable, TableState
 
@@ -125,6 +123,8 @@ class TableService:
         self._owed: list[_Owed] = []
         self.hot: HotListener | None = None
         """Learns of changes that matter to hot rows."""
+        self.updates: UpdateListener | None = None
+        """Learns of scheduled updates."""
         self._pulls: list[_Pull] = []
         self.full_identity = secrets.token_bytes(16)
         """Drawn at random for the log; for this run of the server if there is no log."""
@@ -177,7 +177,7 @@ class TableService:
         if placement is not None:
             self.state.check_placement(worker_id, placement)
         if incarnation in (*self.state.workers[worker_id].replaced, *self._replaced[worker_id]):
-            raise _is_replaced(worker_id)
+            raise is_replaced(worker_id)
         current = self._incarnations[worker_id]
         older = self._clients.get(worker_id)
         self._clients[worker_id] = client
@@ -186,7 +186,7 @@ class TableService:
             if incarnation == current:
                 older.drop()  # what it sent last comes again through this one
             else:
-                older.refuse(_is_replaced(worker_id))
+                older.refuse(is_replaced(worker_id))
         if incarnation == current:
             # Otherwise the ENTER waits for the log, and then this client gets the answer.
             if self.state.workers[worker_id].incarnation == incarnation:
@@ -215,7 +215,11 @@ class TableService:
     def num_open(self, worker_id: int) -> int:
         """Return how far before `accepted` the first request is that is not durable, plus 1."""
         waiting = self._queue.requests()
-        numbers = (request.number for request in waiting if request.worker_id == worker_id)
+        numbers = (
+            request.number
+            for request in waiting
+            if request.worker_id == worker_id and request.kind is not FrameKind.TRANSFER
+        )
         accepted = self._accepted[worker_id]
         return accepted + 1 - min(numbers, default=accepted + 1)
 
@@ -240,6 +244,22 @@ class TableService:
             self._deny(request, error)
             return
         self._accepted[worker_id] = request.number
+        self._take(QueuedChange(request, payload))
+
+    def incarnation(self, worker_id: int) -> int:
+        """Return that of the worker's newest process; 0: none has entered."""
+        return self._incarnations[worker_id]
+
+    def submit_update(self, request: TableChange, payload: memoryview) -> None:
+        """Take a TRANSFER, whose payload begins with a ScheduledUpdate and now belongs here.
+
+        `updates` learns of its end. The caller sees to it that none comes twice at a time.
+        """
+        try:
+            self.state.check(request, payload, is_next=self._storage is None)
+        except HostlibError as error:
+            self._deny(request, error)
+            return
         self._take(QueuedChange(request, payload))
 
     @property
@@ -317,7 +337,7 @@ class TableService:
             self._accepted[worker_id] = worker.number
             self._incarnations[worker_id] = worker.incarnation
             self._denials[worker_id].extend(
-                (number, reasons[worker_id].get(number) or _was_denied(number))
+                (number, reasons[worker_id].get(number) or was_denied(number))
                 for number in worker.denied
             )
 
@@ -361,6 +381,10 @@ class TableService:
         else:
             if self.hot is not None and decided is not None:
                 self.hot.on_decided(decided)
+            if request.kind is FrameKind.TRANSFER:
+                if self.updates is not None:
+                    self.updates.on_update_applied(request)
+                return
             client = self._client_of(request)
             if client is not None:
                 client.on_applied(request)
@@ -405,6 +429,10 @@ class TableService:
         _logger.warning(
             "request %d of worker %d has no effect: %s", request.number, request.worker_id, error
         )
+        if request.kind is FrameKind.TRANSFER:
+            if self.updates is not None:
+                self.updates.on_update_denied(request, error)
+            return
         client, worker_id = self._client_of(request), request.worker_id
         if request.incarnation == self._incarnations[worker_id]:
             if request.kind is FrameKind.ENTER:
@@ -437,6 +465,8 @@ class TableService:
                 pull.client.on_denied(pull.number, error, is_pull=True)
             else:
                 pull.client.on_rows(pull.number, pull.table, rows)
+                if self.updates is not None:
+                    self.updates.on_model_read(pull.worker_id, pull.table)
         self._pulls = waiting
 
     def _watch(self) -> None:
@@ -448,34 +478,5 @@ class TableService:
         now_s = time.monotonic()
         for pull in [pull for pull in self._pulls if pull.deadline_s < now_s]:
             self._pulls.remove(pull)
-            pull.client.on_denied(pull.number, self._too_late(pull), is_pull=True)
-
-    def _too_late(self, pull: _Pull) -> ExchangeTimeoutError:
-        name = self.state.tables[pull.table].definition.name
-        if self.state.may_pull(pull.clock, pull.table):
-            return ExchangeTimeoutError(
-                f"table {name!r}: the pushes before a pull of worker {pull.worker_id} were not"
-                f" durable in {self._timeout_s:g} s. Is the disk of the log too slow?",
-                [],
-            )
-        workers = self.state.workers
-        slowest = [w for w, worker in enumerate(workers) if worker.clock == self.state.clock]
-        return ExchangeTimeoutError(
-            f"table {name!r}: worker {', '.join(map(str, slowest))} has ended {self.state.clock}"
-            f" iterations, worker {pull.worker_id} {pull.clock}; in {self._timeout_s:g} s no pull"
-            " was possible. Do all workers call `advance` after each iteration?",
-            slowest,
-        )
-
-
-def _was_denied(number: int) -> ServerRestartedError:
-    return ServerRestartedError(
-        f"request {number} had no effect: the server denied it before it was restarted. Its"
-        " messages of that time give the reason"
-    )
-
-
-def _is_replaced(worker_id: int) -> PeerRefusedError:
-    return PeerRefusedError(
-        f"another process is worker {worker_id} now; end one of the two, or give them different ids"
-    )
+            error = too_late(self.state, pull.worker_id, pull.table, pull.clock, self._timeout_s)
+            pull.client.on_denied(pull.number, error, is_pull=True)

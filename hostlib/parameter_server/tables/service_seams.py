@@ -43,6 +43,22 @@ class TableCaller(Protocol):
         ...
 
 
+class UpdateListener(Protocol):
+    """The receiver of scheduled updates, as the service sees it."""
+
+    def on_update_applied(self, request: TableChange) -> None:
+        """Learn that a TRANSFER is applied, and durable."""
+        ...
+
+    def on_update_denied(self, request: TableChange, error: HostlibError) -> None:
+        """Learn that a TRANSFER has no effect."""
+        ...
+
+    def on_model_read(self, worker_id: int, table: int) -> None:
+        """Learn that a worker has got rows of a table."""
+        ...
+
+
 class HotListener(Protocol):
     """The server of hot rows, as the service sees it."""
 

@@ -8,7 +8,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 import numpy as np
@@ -33,6 +33,7 @@ from ...peers.frames import (
     Frame,
     FrameKind,
     Packable,
+    Purpose,
     ReceiptFrame,
     TableFrame,
     whole_version,
@@ -170,6 +171,15 @@ class ShardSession:
             self.hot.close()
 
     # The hot rows call these.
+
+    def call_for(self, purpose: Purpose) -> PeerCall:
+        """Return a call of the same server for another purpose."""
+        return replace(self._call, greeting=self._call.greeting._replace(purpose=purpose))
+
+    @property
+    def identity(self) -> int | None:
+        """The server's, see EnteredFrame; None: it has not answered yet."""
+        return self._identity
 
     @property
     def can_send(self) -> bool:
@@ -359,9 +369,10 @@ class ShardSession:
         words, self._rows = self._rows, None
         assert words is not None
         values = words[: count * pull.width].view(np.float32).reshape(count, pull.width)
-        version = words[-_VERSION_WORDS:].copy().view(np.uint64)
-        self.version = int(version[0])
-        pull.done(PulledRows(values, words[count * pull.width : -_VERSION_WORDS], version))
+        versions = words[-_VERSION_WORDS:].copy().view(np.uint64)
+        self.version = int(versions[0])
+        updates = words[count * pull.width : -_VERSION_WORDS]
+        pull.done(PulledRows(values, updates, versions[:1], versions[1:]))
 
     def _on_denied(self, denied: DeniedFrame, text: bytes) -> None:
         error = error_of(json.loads(text), f"parameter server {self.shard}")

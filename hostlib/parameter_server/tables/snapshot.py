@@ -189,6 +189,8 @@ def _restore_workers(state: TableState, described: list[dict[str, Any]]) -> None
             number=int(worker["number"]),
             denied=[int(one) for one in worker["denied"]],
             clock=int(worker["clock"]),
+            num_commits=int(worker.get("num_commits", 0)),
+            updates=[int(one) for one in worker.get("updates", ())],
         )
         for worker in described
     ]

@@ -32,12 +32,20 @@ from ..hot_server.changes import HotChange, HotLayout
 from ..hot_server.rounds import count_workers
 from ..hot_server.state import DecidedRounds, HotState
 from ..rows import PulledRows, RowTable
-from .change import MAX_OPEN_REQUESTS, ShardPlace, TableChange, unpack_rate
+from .change import (
+    MAX_OPEN_REQUESTS,
+    UPDATE_BYTES,
+    ScheduledUpdate,
+    ShardPlace,
+    TableChange,
+    unpack_rate,
+)
 from .definition import TableDefinition
 
 KEY_BYTES: Final = 8
 VALUE_BYTES: Final = 4
-VERSION_BYTES: Final = 8
+VERSION_BYTES: Final = 16
+"""The versions behind rows: that of the tables, and the number of scheduled updates in them."""
 MAX_TABLES: Final = 1 << 12
 KEPT_INCARNATIONS: Final = 8
 _logger = logging.getLogger(__name__)
@@ -77,6 +85,13 @@ class WorkerProgress:
     """
     clock: int = 0
     """How many iterations it has ended."""
+    num_commits: int = 0
+    """How many of its scheduled updates have been applied, from all its processes."""
+    updates: list[int] = field(default_factory=list[int])
+    """Numbers of this process's scheduled updates that have been applied, in rising order.
+
+    Only those whose outcome the worker may not know yet: see `ScheduledUpdate.open_from`.
+    """
 
 
 @dataclass
@@ -147,9 +162,10 @@ class DefinedTable:
 class TableState:
     """All tables of one shard, for workers 0 to `num_workers` - 1; not for several threads.
 
-    `counters`: pushes, pushed_keys (both applied), pulls, pulled_keys, closed_iterations, hot_sums
-    (of rounds of hot rows), hot_pushes (the pushes in them), hot_fences (rounds that count no
-    worker), refused_sums (sums that were not finite, or had no room, and were not applied).
+    `counters`: pushes, pushed_keys (both applied), commits (of scheduled updates), pulls,
+    pulled_keys, closed_iterations, hot_sums (of rounds of hot rows), hot_pushes (the pushes in
+    them), hot_fences (rounds that count no worker), refused_sums (sums that were not finite, or had
+    no room, and were not applied).
     """
 
     def __init__(self, num_workers: int) -> None:
@@ -164,6 +180,11 @@ class TableState:
     def clock(self) -> int:
         """How many iterations all workers have ended."""
         return min(worker.clock for worker in self.workers)
+
+    @property
+    def num_commits(self) -> int:
+        """How many scheduled updates have been applied."""
+        return sum(worker.num_commits for worker in self.workers)
 
     def check(self, request: TableChange, payload: memoryview, *, is_next: bool = False) -> None:
         """Raise what is wrong with a request; make the rows of a push, so that it has room.
@@ -180,6 +201,10 @@ class TableState:
             if is_next and not (is_push and table.definition.is_synchronous):
                 return
             table.prepare(keys, gradients)
+        elif request.kind is FrameKind.TRANSFER:
+            _, table, keys, gradients = self._scheduled(request, payload)
+            if not is_next:
+                table.prepare(keys, gradients)
         elif request.kind is FrameKind.RATE:
             self.table(request.table).definition.optimiser.with_rate(unpack_rate(payload))
 
@@ -197,6 +222,10 @@ class TableState:
         worker = self.workers[request.worker_id]
         if request.kind is FrameKind.ENTER:
             return self._enter(request, payload)
+        if request.kind is FrameKind.TRANSFER:
+            if request.incarnation == worker.incarnation:
+                self._commit(worker, request, payload, lsn, is_replay)
+            return None
         if request.incarnation != worker.incarnation or request.number <= worker.number:
             return None  # of a process that was replaced meanwhile
         _count(worker, request.number)
@@ -311,6 +340,7 @@ class TableState:
             worker.replaced = (*worker.replaced, worker.incarnation)[-KEPT_INCARNATIONS:]
         worker.incarnation, worker.number = request.incarnation, 0
         worker.denied.clear()
+        worker.updates.clear()
         # The new process does the iteration that the old one did not end once more.
         for table in self.tables.values():
             begun = table.waiting.get(worker.clock, [])
@@ -362,6 +392,38 @@ class TableState:
                 table.prepare(keys, np.zeros_like(gradients))
             return
         table.apply(keys, gradients, lsn, is_replay=is_replay)
+
+    def _scheduled(
+        self, request: TableChange, payload: memoryview
+    ) -> tuple[ScheduledUpdate, DefinedTable, NDArray[np.int64], NDArray[np.float32]]:
+        update = ScheduledUpdate.unpack(payload)
+        table, keys, gradients = self._batch(request, payload[UPDATE_BYTES:])
+        if table.definition.staleness is not None or table.definition.hot_keys:
+            raise ConfigurationError(
+                f"table {table.definition.name!r}: scheduled updates need an asynchronous table"
+                " (staleness None) without hot keys"
+            )
+        return update, table, keys, gradients
+
+    def _commit(
+        self,
+        worker: WorkerProgress,
+        request: TableChange,
+        payload: memoryview,
+        lsn: int,
+        is_replay: bool,
+    ) -> None:
+        """Apply a scheduled update, unless it has been applied."""
+        update, table, keys, gradients = self._scheduled(request, payload)
+        if request.number < update.open_from or request.number in worker.updates:
+            return
+        if update.factor != 1.0:
+            gradients = gradients * np.float32(update.factor)
+        table.apply(keys, gradients, lsn, is_replay=is_replay)
+        kept = [number for number in worker.updates if number >= update.open_from]
+        worker.updates = sorted((*kept, request.number))
+        worker.num_commits += 1
+        self.counters["commits"] += 1
 
     def _set_rate(self, request: TableChange, rate: float) -> None:
         table = self.table(request.table)

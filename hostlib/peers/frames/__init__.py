@@ -48,6 +48,7 @@ from .tables import (
     unpack_times,
     whole_version,
 )
+from .transfers import CommittedFrame, PieceFrame, TransferFrame
 
 __all__ = [
     "DECISION_DTYPE",
@@ -63,6 +64,7 @@ __all__ = [
     "OPEN_ROUND_DTYPE",
     "PIECE_BYTES",
     "AnswerFrame",
+    "CommittedFrame",
     "DeniedFrame",
     "EnterFrame",
     "EnteredFrame",
@@ -76,6 +78,7 @@ __all__ = [
     "HotRowsState",
     "LostFrame",
     "Packable",
+    "PieceFrame",
     "Purpose",
     "PushedFactorsFrame",
     "ReceiptFrame",
@@ -85,6 +88,7 @@ __all__ = [
     "ServerTimes",
     "TableFrame",
     "TableRows",
+    "TransferFrame",
     "UpdateFrame",
     "ValueFlag",
     "ValuesFrame",

@@ -27,6 +27,7 @@ class Purpose(enum.IntEnum):
     PARAMETERS = 4
     FACTORS = 5
     TABLES = 6
+    TRANSFERS = 7
 
 
 class Greeting(NamedTuple):

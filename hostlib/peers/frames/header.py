@@ -58,6 +58,7 @@ class FrameKind(enum.IntEnum):
     RESULT = 11
     """Describes a result as JSON; pieces follow."""
     PIECE = 12
+    """The next bytes of a result, or of an update after TRANSFER."""
     FORGOTTEN = 13
     NOT_COMPLETE = 14
     DECLARE = 15
@@ -105,6 +106,10 @@ class FrameKind(enum.IntEnum):
     """How often a worker has pushed to which keys of a table, in sampled mini-batches."""
     BATCHES = 36
     """The keys of some mini-batches of a table, which say which keys come together."""
+    TRANSFER = 37
+    """A worker begins to send an update that a scheduler may have granted; pieces follow."""
+    COMMITTED = 38
+    """The server has applied such an update."""
 
 
 MAX_PAYLOAD_BYTES = {
@@ -141,6 +146,8 @@ MAX_PAYLOAD_BYTES = {
     FrameKind.DECIDE: 1 << 20,
     FrameKind.SKETCH: MAX_BATCH_BYTES,
     FrameKind.BATCHES: 1 << 20,
+    FrameKind.TRANSFER: 64,
+    FrameKind.COMMITTED: 0,
 }
 
 

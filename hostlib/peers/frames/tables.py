@@ -132,7 +132,8 @@ class TableFrame(NamedTuple):
 class RowsFrame(NamedTuple):
     """ROWS, with the server's times; they are zero if the worker does not want them.
 
-    The payload ends with the version of the server's tables, 64 bits in the machines' byte order.
+    The payload ends with the version of the server's tables and the number of scheduled updates in
+    them, 64 bits each in the machines' byte order.
     """
 
     payload_bytes: int

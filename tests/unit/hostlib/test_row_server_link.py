@@ -17,7 +17,7 @@ import pytest
 from fake_row_controller import FakeRowController, RowAnswer, row_view
 from loopback import LOOPBACK
 from switchfold.hostlib import errors
-from switchfold.hostlib.control import row_server_link, row_server_stream
+from switchfold.hostlib.control import kept_stream, row_server_stream
 from switchfold.hostlib.control.row_server_link import (
     ROW_DTYPE,
     RowMember,
@@ -39,7 +39,7 @@ class Start(Protocol):
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     for name in ("FIRST_PAUSE_S", "LAST_PAUSE_S"):
-        monkeypatch.setattr(row_server_link, name, 0.02)
+        monkeypatch.setattr(kept_stream, name, 0.02)
     running: list[FakeRowController] = []
 
     def run(answer: RowAnswer, address: str = f"{LOOPBACK}:0") -> FakeRowController:
@@ -185,7 +185,7 @@ def test_refusal_ends_the_link(
     code: grpc.StatusCode,
     kind: type[errors.HostlibError],
 ) -> None:
-    monkeypatch.setattr(row_server_link, "TAKEN_WAIT_S", 0.0)
+    monkeypatch.setattr(kept_stream, "TAKEN_WAIT_S", 0.0)
 
     def refuse(message: api.RowServerMessage, context: Any) -> list[api.RowControllerMessage]:
         context.abort(code, "no, since")

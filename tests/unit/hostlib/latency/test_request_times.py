@@ -264,7 +264,7 @@ def test_a_thousand_requests_make_a_thousand_lines(tmp_path: Path) -> None:
         is_push = row["operation"] == "push"
         assert row["request_bytes"] == 36 + row["num_keys"] * (16 if is_push else 8)
         if not is_push:
-            assert row["response_bytes"] == 36 + row["num_keys"] * 12 + 8
+            assert row["response_bytes"] == 36 + row["num_keys"] * 12 + 16
         assert (row["worker"], row["iteration"]) == (0, 0)
 
 

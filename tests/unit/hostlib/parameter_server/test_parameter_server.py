@@ -422,6 +422,28 @@ def test_command_refuses_bad_options_of_hot_rows(
     assert what in capsys.readouterr().err
 
 
+SCHEDULED = ["--controller", "here:1", "--transfer-job", "j", "--transfer-host", "h1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--transfer-job", "j"], "need --controller and --transfer-job"),
+        (["--controller", "here:1", "--tau-max", "4"], "a server with hot rows needs both"),
+        (["--tau-max", "4"], "need --controller and --transfer-job"),
+        (["--transfer-host", "h1"], "need --controller and --transfer-job"),
+        (["--controller", "here:1", "--transfer-job", "j"], "the name of this host"),
+        ([*SCHEDULED, "--tau-max", "-1"], "tau_max -1; give 0 to 2^32 - 1"),
+        ([*SCHEDULED, "--place-wait", "0"], "place wait 0.0 s"),
+    ],
+)
+def test_command_refuses_bad_options_of_scheduled_updates(
+    arguments: list[str], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["--address", "127.0.0.1", "--num-workers", "1", *arguments]) == 1
+    assert what in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "retired",
     [

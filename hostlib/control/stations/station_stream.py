@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One stream of a station to the transfer scheduler; gRPC's messages become ours here."""
+
+from __future__ import annotations
+
+import logging
+import math
+import queue
+from collections.abc import Iterator
+from typing import Any, Final, final
+
+from ...credentials.tokens import token_metadata
+from ...errors import ConfigurationError
+from ..controller_addresses import ControllerAddresses
+from ..controller_channel import ControllerChannel
+from ..grpc_seam import load_grpc
+from ..stream_refusal import stream_refusal
+from ..transfers_api import transfers_pb2 as api
+from .station import (
+    CommitExpected,
+    CommitSkipped,
+    GrantedSpan,
+    RateObserved,
+    ServerProgress,
+    StationEvent,
+    StationKind,
+    StationRegistered,
+    StationReport,
+    StationRequest,
+    TransferDelivered,
+    TransferDropped,
+    TransferGranted,
+    TransferRequested,
+    TransferWithdrawn,
+)
+
+METHODS: Final = {
+    StationKind.WORKER: "/switchfold.transfers.v1.Transfers/FollowAsWorker",
+    StationKind.SERVER: "/switchfold.transfers.v1.Transfers/FollowAsServer",
+}
+BEAT_S: Final = 1.0
+"""Longest pause between messages, which show that a station lives; half of what is asked for."""
+_logger = logging.getLogger(__name__)
+_grpc = load_grpc()
+
+
+def check_station(request: StationRequest) -> None:
+    """Raise ConfigurationError when a registration cannot be sent."""
+    try:
+        _register(request, ServerProgress())
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"{request.who}: an argument cannot be sent: {error}") from error
+
+
+@final
+class StationStream:
+    """Registers when its events are read; `close` ends it from any thread."""
+
+    def __init__(
+        self, controllers: ControllerAddresses, request: StationRequest, progress: ServerProgress
+    ) -> None:
+        self._controllers = controllers
+        self._request = request
+        self._channel = ControllerChannel(controllers, request.credentials)
+        self._outbox: queue.SimpleQueue[api.StationMessage | None] = queue.SimpleQueue()
+        self._outbox.put(_register(request, progress))
+        method = self._channel.get().stream_stream(
+            METHODS[request.kind],
+            request_serializer=api.StationMessage.SerializeToString,
+            response_deserializer=api.SchedulerMessage.FromString,
+        )
+        self._call: Any = method(self._messages(), metadata=token_metadata(request.token))
+
+    def send(self, report: StationReport) -> None:
+        """Queue a report."""
+        self._outbox.put(_message(report))
+
+    def events(self) -> Iterator[StationEvent]:
+        """Yield what the scheduler tells, until the stream ends.
+
+        Raises ControllerUnreachableError when it breaks, and JobRefusedError, WorkerTakenError or
+        VersionMismatchError when the controller refuses this station.
+        """
+        try:
+            for message in self._call:
+                event = _event(message)
+                if event is not None:
+                    yield event
+        except _grpc.RpcError as error:
+            who = self._request.who
+            raise stream_refusal(error, who, self._controllers, self._channel) from error
+
+    def close(self) -> None:
+        """End the stream."""
+        self._outbox.put(None)
+        self._call.cancel()
+        self._channel.close()
+
+    def _messages(self) -> Iterator[api.StationMessage]:
+        """Yield what is to be sent, and heartbeats between."""
+        sequence = 0
+        while True:
+            try:
+                message = self._outbox.get(timeout=BEAT_S)
+            except queue.Empty:
+                sequence += 1
+                message = api.StationMessage(heartbeat=api.Heartbeat(sequence=sequence))
+            if message is None:
+                return
+            yield message
+
+
+def _register(request: StationRequest, progress: ServerProgress) -> api.StationMessage:
+    return api.StationMessage(
+        register=api.Register(
+            job_name=request.job,
+            station_id=request.station_id,
+            identity=request.identity,
+            host=request.host,
+            job_token=request.job_token,
+            tau_max=request.tau_max,
+            div_max=request.div_max,
+            version=progress.version,
+            next_sequence=progress.next_sequence,
+        )
+    )
+
+
+def _message(report: StationReport) -> api.StationMessage:
+    fields = report._asdict()
+    if isinstance(report, TransferRequested):
+        return api.StationMessage(requested=api.TransferRequested(**fields))
+    if isinstance(report, TransferDelivered):
+        return api.StationMessage(delivered=api.TransferDelivered(**fields))
+    if isinstance(report, TransferWithdrawn):
+        return api.StationMessage(withdrawn=api.TransferWithdrawn(**fields))
+    if isinstance(report, RateObserved):
+        return api.StationMessage(rate_observed=api.RateObserved(**fields))
+    return api.StationMessage(committed=api.UpdatesCommitted(**fields))
+
+
+def _event(message: api.SchedulerMessage) -> StationEvent | None:
+    """Return what a message says; None if this release cannot use it."""
+    match message.WhichOneof("message"):
+        case "registered":
+            told = message.registered
+            return StationRegistered(told.grant_wait_s, told.next_transfer_id, told.next_sequence)
+        case "granted":
+            return _grant(message.granted)
+        case "dropped":
+            dropped = message.dropped
+            return TransferDropped(dropped.transfer_id, dropped.reason, dropped.delay)
+        case "expected":
+            place = message.expected
+            factor = _factor(place.learning_rate_factor)
+            due_s = max(0.0, place.due_s) if math.isfinite(place.due_s) else 0.0
+            return CommitExpected(place.sequence, place.worker_id, place.transfer_id, factor, due_s)
+        case "skipped":
+            return CommitSkipped(message.skipped.sequence)
+        case _:
+            return None  # of a later release
+
+
+def _grant(granted: api.TransferGranted) -> TransferGranted | None:
+    spans = tuple(
+        GrantedSpan(span.start_s, span.end_s, span.rate_bits_per_s) for span in granted.spans
+    )
+    last_s, is_usable = 0.0, True
+    for start_s, end_s, rate in spans:
+        # Comparisons with NaN are false.
+        is_usable = is_usable and last_s <= start_s < end_s < math.inf and rate > 0
+        last_s = end_s
+    if not is_usable:
+        _logger.warning(
+            "the grant of transfer %d has no usable spans: %s", granted.transfer_id, spans
+        )
+        return None  # the worker then waits until it sends without a grant
+    return TransferGranted(
+        granted.transfer_id, spans, granted.sequence, _factor(granted.learning_rate_factor)
+    )
+
+
+def _factor(factor: float) -> float:
+    """Return a factor of the learning rate; what is none counts as 1."""
+    return factor if math.isfinite(factor) and factor > 0 else 1.0

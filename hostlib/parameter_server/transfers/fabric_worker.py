@@ -1,0 +1,332 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""MLfabric's calls of a worker: pushes whose transfers a scheduler plans, and gets of the model."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...control.stations.station import (
+    RateObserved,
+    StationEvent,
+    StationKind,
+    TransferStation,
+    check_norm,
+)
+from ...credentials import Role, require_choice
+from ...errors import (
+    ConfigurationError,
+    ExchangeTimeoutError,
+    HostlibError,
+    PeerClosedError,
+)
+from ...peers.frames import MAX_BATCH_BYTES
+from ..tables.dense import DenseTensor, ReadTensor, Values
+from ..tables.state import KEY_BYTES
+from ..transfer_options import TransferOptions
+from .grant_requests import GrantRequests
+from .outgoing import OutgoingUpdate, PartOutcome
+from .update_link import UpdateLink, closed_error
+
+MOST_OPEN_PUSHES: Final = 64
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PushOutcome:
+    """What became of an update at all servers."""
+
+    parts: tuple[PartOutcome, ...]
+    """By server, of those that keep a part of the tensor."""
+    model: Values | None = None
+    """The newest model, if a part was dropped."""
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether all servers have applied their parts."""
+        return not self.drop_reasons
+
+    @property
+    def drop_reasons(self) -> tuple[str, ...]:
+        """Why parts were dropped; each said once."""
+        return tuple(dict.fromkeys(part.drop_reason for part in self.parts if part.drop_reason))
+
+
+@final
+class FabricWorker:
+    """Pushes updates of a dense tensor, and gets its values; safe from any thread.
+
+    `counters`: pushes, granted_updates, ungranted_updates, dropped_updates (parts of pushes, one
+    for each server), failed_pushes.
+    """
+
+    def __init__(
+        self, tensor: DenseTensor, options: TransferOptions, *, most_open: int = 4
+    ) -> None:
+        """Register as a worker (MLfabric's registerAsWorker), and go on at once.
+
+        `tensor` must be asynchronous (staleness None). `most_open`: pushes without an outcome;
+        another one waits. Raises ConfigurationError, and CredentialsError as TableClient does.
+        """
+        if not 1 <= most_open <= MOST_OPEN_PUSHES:
+            raise ConfigurationError(f"{most_open} open pushes; give 1 to {MOST_OPEN_PUSHES}")
+        if tensor.definition.staleness is not None:
+            raise ConfigurationError(
+                f"tensor {tensor.definition.name!r} has staleness {tensor.definition.staleness};"
+                " scheduled updates need an asynchronous one (staleness None)"
+            )
+        client = tensor.client
+        require_choice(
+            client.options.credentials and options.credentials,
+            who=f"worker {client.options.worker_id}'s scheduled updates",
+            role=Role.WORKER,
+            options=("ClientOptions.credentials and TransferOptions.credentials", "insecure=True"),
+            insecure=client.options.insecure,
+        )
+        self.counters: Counter[str] = Counter()
+        self.commits = np.zeros(client.num_shards, np.uint64)
+        """By server, the version of the model that the last `get` has returned."""
+        self._tensor = tensor
+        self._table = tensor.definition.table().number
+        self._options = options
+        self._loop = client.loop
+        self._room = threading.BoundedSemaphore(most_open)
+        self._problem: HostlibError | None = None
+        self._is_closed = False
+        self._station = TransferStation(
+            options.station(StationKind.WORKER, client.options.worker_id),
+            on_event=lambda event: self._post(lambda: self._on_event(event)),
+            on_failed=lambda error: self._post(lambda: self._on_failed(error)),
+        )
+        self._requests = GrantRequests(
+            self._loop,
+            grant_wait_s=options.grant_wait_s,
+            report=self._station.send,
+            send=lambda update: self._links[update.shard].send(update),
+            counters=self.counters,
+        )
+        self._links = [
+            UpdateLink(
+                self._loop,
+                session,
+                client.incarnation,
+                unreachable_s=client.options.reconnect_s,
+                timeout_s=client.options.timeout_s,
+                on_measured=self._on_measured,
+            )
+            for session in client.sessions
+        ]
+        self._loop.run(self._dial)
+        self._station.start()
+
+    def push(self, update: Values, norm: float | None = None) -> Future[PushOutcome]:
+        """Have an update of all values applied: MLfabric's push(server, update, norm).
+
+        It is of the model that the last `get` has returned. Each server's part asks the scheduler
+        for a grant. Nothing of it leaves before the grant, and then only as fast as granted; a part
+        that the scheduler drops never leaves. `norm`: the Euclidean norm, None: of each part,
+        computed here. The array may change after the call.
+
+        The future is done when each part is applied (durably, if the server keeps a log) or
+        dropped. Its errors: StaleUpdateError (older than tau_max: not applied), and those of
+        `SparseTable.push`. Waits while `most_open` pushes have no outcome. Raises RowShapeError,
+        NonFiniteGradientError, ConfigurationError for a norm that is none, ExchangeTimeoutError,
+        PeerClosedError, and JobRefusedError or VersionMismatchError if the scheduler has refused
+        this worker.
+        """
+        if self._problem is not None:
+            raise self._problem
+        parts = self._tensor.parts(update)
+        most = max(payload.nbytes for _, payload, _ in parts)
+        if most > MAX_BATCH_BYTES:
+            raise ConfigurationError(
+                f"{most} bytes for one server; the limit is {MAX_BATCH_BYTES}: use more servers"
+            )
+        norms = [_norm_of(*part[1:]) if norm is None else norm for part in parts]
+        for each in norms:
+            check_norm(each)
+        self._take_room()
+        gathering = _Gathering(len(parts), self._end)
+        outgoing = [
+            OutgoingUpdate(
+                shard=shard,
+                table=self._table,
+                num_keys=num_keys,
+                payload=payload,
+                version=int(self.commits[shard]),
+                norm=each,
+                done=gathering.take,
+            )
+            for (shard, payload, num_keys), each in zip(parts, norms, strict=True)
+        ]
+        try:
+            self._loop.post(lambda: self._ask(outgoing))
+        except PeerClosedError:
+            for each in outgoing:
+                each.done(closed_error())
+        return gathering.future
+
+    def get(self) -> Future[Values]:
+        """Ask for the newest model: MLfabric's get(server, model).
+
+        Later pushes are of this model, once the future is done. Its errors are those of
+        `DenseTensor.pull`.
+        """
+        future: Future[Values] = Future()
+        future.set_running_or_notify_cancel()
+
+        def take(read: Future[ReadTensor]) -> None:
+            error = read.exception()
+            if error is not None:
+                future.set_exception(error)
+                return
+            found = read.result()
+            self.commits = found.commits
+            future.set_result(found.values)
+
+        self._tensor.read().add_done_callback(take)
+        return future
+
+    def close(self) -> None:
+        """End the registration; pushes without an outcome fail with PeerClosedError.
+
+        The table client stays open. Call this before its `close`.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._station.close()
+        try:
+            self._loop.run(self._end_all)
+        except PeerClosedError:  # the client is closed, and its thread and sockets with it
+            self._fail_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _take_room(self) -> None:
+        if self._loop.is_own_thread:
+            raise ConfigurationError(
+                "the callback of a future would wait for its own thread; use another thread"
+            )
+        timeout_s = self._tensor.client.options.timeout_s
+        if not self._room.acquire(timeout=timeout_s):
+            raise ExchangeTimeoutError(
+                f"earlier pushes have had no outcome for {timeout_s:g} s, and no more may be open."
+                " Are the servers too slow?",
+                [],
+            )
+        if self._is_closed:
+            self._room.release()
+            raise closed_error()
+
+    def _post(self, call: Callable[[], None]) -> None:
+        with contextlib.suppress(PeerClosedError):  # the client is closed
+            self._loop.post(call)
+
+    # The methods below run in the loop's thread.
+
+    def _dial(self) -> None:
+        for link in self._links:
+            link.dial()
+
+    def _ask(self, updates: list[OutgoingUpdate]) -> None:
+        self.counters["pushes"] += 1
+        for update in updates:
+            if self._is_closed:
+                update.done(closed_error())
+            else:
+                self._requests.ask(update)
+
+    def _on_event(self, event: StationEvent) -> None:
+        if not self._is_closed:
+            self._requests.on_event(event)
+
+    def _on_failed(self, error: HostlibError) -> None:
+        """The scheduler refuses this worker: what waits fails, and so do later pushes."""
+        self._problem = error
+        for update in self._requests.take_all():
+            update.done(error)
+
+    def _on_measured(self, update: OutgoingUpdate, seconds: float) -> None:
+        if seconds > 0:
+            self._requests.report(RateObserved(update.transfer_id, update.payload.nbytes, seconds))
+
+    def _end(self, gathering: _Gathering) -> None:
+        """Give a push its outcome; fetch the model first if a part was dropped."""
+        self._room.release()
+        if gathering.error is not None:
+            self.counters["failed_pushes"] += 1
+            gathering.future.set_exception(gathering.error)
+            return
+        outcome = PushOutcome(parts=tuple(sorted(gathering.parts, key=lambda part: part.shard)))
+        if outcome.is_committed:
+            gathering.future.set_result(outcome)
+            return
+
+        def take(got: Future[Values]) -> None:
+            error = got.exception()
+            if error is not None:
+                gathering.future.set_exception(error)
+            else:
+                gathering.future.set_result(PushOutcome(parts=outcome.parts, model=got.result()))
+
+        self.get().add_done_callback(take)
+
+    def _end_all(self) -> None:
+        for link in self._links:
+            link.close(closed_error())
+        self._fail_all()
+
+    def _fail_all(self) -> None:
+        for update in self._requests.take_all():
+            update.done(closed_error())
+        for link in self._links:
+            link.fail(closed_error())
+
+
+class _Gathering:
+    """The parts of one push."""
+
+    def __init__(self, num_parts: int, end: Callable[[_Gathering], None]) -> None:
+        self.future: Future[PushOutcome] = Future()
+        self.future.set_running_or_notify_cancel()
+        self.parts: list[PartOutcome] = []
+        self.error: HostlibError | None = None
+        self._num_left = num_parts
+        self._finish = end
+
+    def take(self, outcome: PartOutcome | HostlibError) -> None:
+        """Take the outcome of a part."""
+        if isinstance(outcome, HostlibError):
+            self.error = self.error or outcome
+        else:
+            self.parts.append(outcome)
+        self._num_left -= 1
+        if not self._num_left:
+            self._finish(self)
+
+
+def _norm_of(payload: memoryview, num_keys: int) -> float:
+    values: NDArray[np.float32] = np.frombuffer(payload, np.float32, offset=KEY_BYTES * num_keys)
+    # Squares of large float32 overflow; those of float64 do not.
+    return math.sqrt(float(np.einsum("i,i->", values, values, dtype=np.float64)))

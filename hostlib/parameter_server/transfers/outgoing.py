@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's update on its path to one server, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from ...control.stations.station import TransferGranted
+from ...errors import HostlibError
+from .granted_rate import GrantedRate
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PartOutcome:
+    """What became of the part of an update that one server keeps."""
+
+    shard: int
+    version: int = 0
+    """Number of updates that the server's model contained with it; 0: the part was dropped."""
+    delay: int = 0
+    """Updates between its version and itself; of a dropped part, the least that there would be.
+
+    0 if the server's answer was lost with a connection.
+    """
+    is_granted: bool = False
+    """Whether it travelled by a grant of the scheduler."""
+    drop_reason: str = ""
+    """Why the scheduler had it dropped; empty: it was applied."""
+
+
+@dataclass(eq=False)
+class OutgoingUpdate:
+    """A part of an update until its outcome is known; used in the loop's thread."""
+
+    shard: int
+    table: int
+    num_keys: int
+    payload: memoryview
+    """Keys, then values."""
+    version: int
+    norm: float
+    done: Callable[[PartOutcome | HostlibError], None]
+    number: int = 0
+    """At the server; given when it is to be sent."""
+    transfer_id: int = 0
+    """At the scheduler; 0: it does not know of it."""
+    grant: TransferGranted | None = None
+    rate: GrantedRate | None = None
+    """None: it may leave at once."""
+    sent_bytes: int = 0
+    """Over the present connection."""
+    is_begun: bool = False
+    """Whether its head has left over the present connection."""
+    first_s: float = 0.0
+    """When its first bytes left."""
+    last_s: float = 0.0
+    """When its last bytes left; 0: they have not."""
+    is_measured: bool = False
+    """Whether its rate has been reported, or cannot be told."""
+
+    @property
+    def left_bytes(self) -> int:
+        """How many bytes have not left."""
+        return self.payload.nbytes - self.sent_bytes
+
+    def start_again(self) -> None:
+        """Forget what left over a connection that broke; the rate is not told then."""
+        self.is_measured = self.is_measured or self.is_begun
+        self.is_begun, self.sent_bytes, self.last_s = False, 0, 0.0

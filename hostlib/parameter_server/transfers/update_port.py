@@ -1,0 +1,232 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's connection for scheduled updates, at the server."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import dataclass
+from typing import Final, Protocol, final
+
+from ...errors import HostlibError, PeerError, PeerProtocolError
+from ...peers.connection import Connection
+from ...peers.event_loop import EventLoop
+from ...peers.frames import (
+    MAX_BATCH_BYTES,
+    CommittedFrame,
+    DeniedFrame,
+    EnteredFrame,
+    EnterFrame,
+    Frame,
+    FrameKind,
+    PieceFrame,
+    TransferFrame,
+)
+from ...peers.heartbeat import Heartbeat
+from ...peers.inbound import REFUSED_S
+from ..tables.change import UPDATE_BYTES
+from ..tables.denial import describe
+
+MOST_OPEN: Final = 256
+"""Updates of a worker to a server whose outcome it does not know."""
+_KINDS: Final = frozenset(
+    (FrameKind.ENTER, FrameKind.TRANSFER, FrameKind.PIECE, FrameKind.HEARTBEAT)
+)
+
+
+@dataclass(eq=False)
+class IncomingUpdate:
+    """An update of which a part has come, or all."""
+
+    worker_id: int
+    incarnation: int
+    head: TransferFrame
+    began_s: float
+    """When its head came, on the monotonic clock."""
+    is_repeated: bool
+    """The server has it already: its bytes are thrown away."""
+    payload: memoryview | None = None
+    """UPDATE_BYTES for a ScheduledUpdate, then keys and values; None: there is no room yet."""
+    filled_bytes: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all bytes have come."""
+        return self.filled_bytes == self.head.num_bytes
+
+
+class UpdateReceiver(Protocol):
+    """Takes the updates of all workers; UpdateService does."""
+
+    def enter(self, port: UpdatePort, incarnation: int) -> None:
+        """Answer a worker's process through a port from now on."""
+        ...
+
+    def is_known(self, worker_id: int, incarnation: int, number: int) -> bool:
+        """Return whether an update has come before."""
+        ...
+
+    def reserve(self, update: IncomingUpdate) -> bool:
+        """Return whether there is memory for an update; if not, `on_room` tells."""
+        ...
+
+    def release(self, update: IncomingUpdate) -> None:
+        """Learn that the rest of an update will not come: its memory is free."""
+        ...
+
+    def arrive(self, update: IncomingUpdate) -> None:
+        """Take a whole update."""
+        ...
+
+    def detach(self, port: UpdatePort) -> None:
+        """Learn that a connection is gone."""
+        ...
+
+
+@final
+class UpdatePort:
+    """Collects the pieces of updates, and sends their outcomes; runs in the loop's thread."""
+
+    def __init__(
+        self, receiver: UpdateReceiver, loop: EventLoop, worker_id: int, connection: Connection
+    ) -> None:
+        self.worker_id = worker_id
+        self.incarnation = 0
+        self._receiver = receiver
+        self._loop = loop
+        self._connection = connection
+        self._incoming: dict[int, IncomingUpdate] = {}
+        self._highest = 0
+        self._is_paused = False
+        self._is_refused = False
+        connection.receiver = self
+        connection.send(Frame(FrameKind.WELCOME))
+        Heartbeat(loop, connection)
+
+    # The connection calls the methods below.
+
+    def target(self, connection: Connection, frame: Frame) -> memoryview | None:
+        """Return where a payload goes, None while there is no memory for its update."""
+        if frame.kind is not FrameKind.PIECE or self._is_refused:
+            return memoryview(bytearray(frame.payload_bytes))
+        number = PieceFrame.unpack(frame).number
+        update = self._incoming.get(number)
+        if update is None:
+            if number > self._highest:
+                raise PeerProtocolError("a PIECE of an update that has not begun")
+            return memoryview(bytearray(frame.payload_bytes))  # its outcome was told meanwhile
+        end = update.filled_bytes + frame.payload_bytes
+        if end > update.head.num_bytes:
+            raise PeerProtocolError(f"{end} bytes of an update of {update.head.num_bytes}")
+        if update.is_repeated:
+            return memoryview(bytearray(frame.payload_bytes))
+        if update.payload is None:
+            if not self._receiver.reserve(update):
+                self._is_paused = True
+                return None
+            update.payload = memoryview(bytearray(UPDATE_BYTES + update.head.num_bytes))
+        return update.payload[UPDATE_BYTES + update.filled_bytes : UPDATE_BYTES + end]
+
+    def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
+        """Take the head or a piece of an update, or the worker's ENTER."""
+        if self._is_refused or frame.kind is FrameKind.HEARTBEAT:
+            return
+        try:
+            if frame.kind not in _KINDS:
+                raise PeerProtocolError(f"{frame.kind.name} frame among scheduled updates")
+            if frame.kind is FrameKind.ENTER:
+                self._enter(EnterFrame.unpack(frame).incarnation)
+            elif not self.incarnation:
+                raise PeerProtocolError(f"{frame.kind.name} frame before ENTER")
+            elif frame.kind is FrameKind.TRANSFER:
+                self._begin(TransferFrame.unpack(frame, payload))
+            else:
+                self._take_piece(PieceFrame.unpack(frame))
+        except PeerProtocolError as error:
+            # If the worker dialled again, the same would come again.
+            text = f"{error}; install one release on all workers and servers"
+            self.refuse(PeerProtocolError(text))
+
+    def on_drained(self, connection: Connection) -> None:
+        """Do nothing: answers are small."""
+
+    def on_closed(self, connection: Connection, error: PeerError) -> None:
+        """Forget what has come of unfinished updates; the worker sends them again."""
+        self._free()
+        self._receiver.detach(self)
+
+    def _enter(self, incarnation: int) -> None:
+        if not incarnation or self.incarnation:
+            raise PeerProtocolError(f"incarnation {incarnation} after {self.incarnation}")
+        self.incarnation = incarnation
+        self._receiver.enter(self, incarnation)
+
+    def _begin(self, head: TransferFrame) -> None:
+        is_odd = not (
+            1 <= head.open_from <= head.number < head.open_from + MOST_OPEN
+            and 1 <= head.num_bytes <= MAX_BATCH_BYTES
+            and math.isfinite(head.factor)
+            and head.factor > 0
+        )
+        if is_odd or head.number in self._incoming or len(self._incoming) == MOST_OPEN:
+            raise PeerProtocolError(f"update {head.number} cannot begin: {head}")
+        self._highest = max(self._highest, head.number)
+        is_repeated = self._receiver.is_known(self.worker_id, self.incarnation, head.number)
+        self._incoming[head.number] = IncomingUpdate(
+            self.worker_id, self.incarnation, head, time.monotonic(), is_repeated
+        )
+
+    def _take_piece(self, piece: PieceFrame) -> None:
+        update = self._incoming.get(piece.number)
+        if update is None:
+            return
+        update.filled_bytes += piece.payload_bytes
+        if update.is_whole:
+            del self._incoming[piece.number]
+            self._receiver.arrive(update)
+
+    def _free(self) -> None:
+        incoming, self._incoming = self._incoming, {}
+        for update in incoming.values():
+            if update.payload is not None:
+                self._receiver.release(update)
+
+    # The receiver calls the methods below.
+
+    def answer_enter(self, identity: int, version: int) -> None:
+        """Let the worker send."""
+        self._connection.send(EnteredFrame(0, 0, 0, identity, version))
+
+    def on_committed(self, committed: CommittedFrame) -> None:
+        """Tell the worker that an update is applied; it may stop to send it again."""
+        self._incoming.pop(committed.number, None)
+        self._connection.send(committed)
+
+    def on_denied(self, number: int, error: HostlibError) -> None:
+        """Tell the worker why an update has no effect."""
+        self._incoming.pop(number, None)
+        text = memoryview(json.dumps(describe(error)).encode())
+        self._connection.send(DeniedFrame(len(text), number, is_pull=False), text)
+
+    def on_room(self) -> None:
+        """Read on."""
+        if self._is_paused:
+            self._is_paused = False
+            self._connection.resume()
+
+    def refuse(self, error: PeerError) -> None:
+        """Say why this connection is of no use, then close it."""
+        self._is_refused = True
+        self._free()
+        text = memoryview(str(error).encode()[:1024])
+        self._connection.send(Frame(FrameKind.REFUSED, payload_bytes=len(text)), text)
+        self.on_room()
+        # Closing with unread bytes would reset the connection, and the reason might get lost.
+        self._loop.call_later(REFUSED_S, lambda: self._connection.close(error))
+
+    def drop(self) -> None:
+        """Close this connection: the same process has another one."""
+        self._free()
+        self._connection.close()

@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A server's scheduled updates, and its registration at the scheduler if it has one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import final
+
+from ...control.stations.station import StationKind, TransferStation
+from ...errors import PeerClosedError
+from ...peers.event_loop import EventLoop
+from ..tables.service import TableService
+from ..transfer_options import TransferOptions
+from .update_service import UpdateService
+
+
+@final
+class UpdateStation:
+    """Registers as soon as it is made. Without options, updates are applied as they come."""
+
+    def __init__(
+        self, tables: TableService, loop: EventLoop, shard: int, options: TransferOptions | None
+    ) -> None:
+        """Raises ConfigurationError and CredentialsError."""
+        self._loop = loop
+        self._station: TransferStation | None = None
+        if options is None:
+            self.service = UpdateService(tables, loop)
+            return
+        service = self.service = UpdateService(
+            tables, loop, tau_max=options.tau_max, place_wait_s=options.place_wait_s
+        )
+        self._station = TransferStation(
+            options.station(StationKind.SERVER, shard),
+            progress=lambda: service.progress,
+            on_event=lambda event: self._post(lambda: service.on_event(event)),
+            on_failed=lambda error: self._post(lambda: service.on_failed(error)),
+        )
+        service.tell = self._station.send
+        self._station.start()
+
+    def close(self) -> None:
+        """End the registration; a second call does nothing."""
+        station, self._station = self._station, None
+        if station is not None:
+            station.close()
+
+    def _post(self, call: Callable[[], None]) -> None:
+        with contextlib.suppress(PeerClosedError):  # the server is closed
+            self._loop.post(call)

@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""docs/transfers.md: its options, counters and calls are those of the code."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+from switchfold.hostlib import errors
+from switchfold.hostlib.parameter_server import command, transfers
+from switchfold.hostlib.parameter_server.transfers import fabric_worker, update_service
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "transfers.md").read_text("utf-8")
+
+
+def test_options_are_those_of_the_command() -> None:
+    told = dict(re.findall(r"^\| `(--[\w-]+)` \| `(\w+)` \|", PAGE, re.MULTILINE))
+    fields = {field.name for field in dataclasses.fields(transfers.TransferOptions)}
+    assert set(told.values()) <= fields
+    own = {option: field for option, (field, *_) in command._TRANSFER_OPTIONS.items()}
+    assert {option: told[option] for option in own} == own
+    assert set(told) - set(own) == {"--controller", "--transfer-job"}
+
+
+def test_counters_are_those_of_the_server() -> None:
+    text = update_service.UpdateService.__doc__ or ""
+    named = set(re.findall(r"\b(\w+_(?:updates|places))\b", text))
+    told = set(re.findall(r"^\| `(\w+)` \|", PAGE.split("## What is counted")[1], re.MULTILINE))
+    assert told == named | {"commits"}
+    source = Path(update_service.__file__).read_text("utf-8")
+    assert all(f'"{name}"' in source for name in named)
+
+
+def test_calls_and_errors_exist() -> None:
+    for call in re.findall(r"`FabricWorker\.(\w+)", PAGE):
+        assert hasattr(fabric_worker.FabricWorker, call) or call == "counters"
+    for name in re.findall(r"`(\w+Error)`", PAGE):
+        assert issubclass(getattr(errors, name), errors.HostlibError)
+    assert f"({fabric_worker.FabricWorker.__init__.__kwdefaults__['most_open']})" in PAGE

@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Granted updates are applied in the order of their places; nothing is lost, doubled, or awaited
+for ever."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import pytest
+
+from switchfold.hostlib.control.stations.station import CommitExpected
+from switchfold.hostlib.parameter_server.transfers.place_order import (
+    MOST_AHEAD,
+    PlaceOrder,
+    ReadyUpdate,
+    UpdateKey,
+)
+
+WAIT_S = 3.0
+
+
+def key(number: int) -> UpdateKey:
+    return UpdateKey(number % 4, number + 1)
+
+
+def place(sequence: int, number: int, due_s: float = 0.0) -> CommitExpected:
+    return CommitExpected(sequence, *key(number), 1.0, due_s)
+
+
+def order(first: int | None = 0) -> PlaceOrder[int]:
+    made = PlaceOrder[int](WAIT_S)
+    if first is not None:
+        assert not made.restart(first)
+    return made
+
+
+def items(ready: Iterable[ReadyUpdate[int]]) -> list[int]:
+    return [each.item for each in ready]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_updates_leave_in_their_places_whatever_comes_first(seed: int) -> None:
+    chance = random.Random(seed)
+    commits, applied = order(), list[ReadyUpdate[int]]()
+    skipped = set(chance.sample(range(50), 8))
+    events = [("expect", n) for n in range(50)]
+    events += [("skip" if n in skipped else "arrive", n) for n in range(50)]
+    chance.shuffle(events)
+    for kind, number in events:
+        if kind == "expect":
+            applied += commits.expect(place(number, number), 0.0)[1]
+        elif kind == "skip":
+            applied += commits.skip(number)
+        else:
+            applied += commits.arrive(key(number), number, number, 0.0)
+    assert items(applied) == [n for n in range(50) if n not in skipped]
+    assert all(each.is_in_place for each in applied)
+    assert (commits.next, commits.highest, commits.num_held) == (50, 50, 0)
+
+
+def test_updates_without_a_grant_pass_those_that_wait() -> None:
+    commits = order()
+    assert not commits.arrive(key(1), 1, 1, 0.0)
+    assert commits.arrive(key(9), None, 9, 0.0) == [ReadyUpdate(9, is_in_place=False)]
+    # The update of place 0 comes without its grant: nobody waits for the place any more.
+    assert not commits.expect(place(0, 5), 0.0)[1]
+    assert commits.arrive(key(5), None, 5, 0.0) == [
+        ReadyUpdate(5, is_in_place=False),
+        ReadyUpdate(1, is_in_place=True),
+    ]
+
+
+def test_without_a_scheduler_nothing_waits() -> None:
+    commits = order(None)
+    assert commits.arrive(key(7), 7, 7, 0.0) == [ReadyUpdate(7, is_in_place=False)]
+    assert commits.next is None
+    assert commits.expect(place(7, 7), 0.0) == (True, [])
+
+
+def test_a_place_is_given_up_after_it_was_due_and_its_update_is_applied_later() -> None:
+    commits = order()
+    commits.expect(place(0, 0, due_s=10.0), 1.0)
+    assert commits.give_up_s is None
+    assert not commits.arrive(key(1), 1, 1, 2.0)
+    assert commits.give_up_s == 11.0 + WAIT_S
+    assert not commits.give_up(13.9)
+    assert items(commits.give_up(14.0)) == [1]
+    assert commits.num_given_up == 1
+    assert commits.arrive(key(0), 0, 0, 15.0) == [ReadyUpdate(0, is_in_place=False)]
+
+
+def test_several_missing_places_are_not_awaited_one_after_the_other() -> None:
+    commits = order()
+    assert not commits.arrive(key(3), 3, 3, 1.0)
+    assert commits.give_up_s == 1.0 + WAIT_S
+    given_up = [items(commits.give_up(1.0 + WAIT_S)) for _ in range(3)]
+    assert given_up == [[], [], [3]]
+    assert commits.num_given_up == 3
+
+
+def test_a_new_stream_opens_no_place_twice() -> None:
+    commits = order()
+    for number in (0, 1):
+        commits.expect(place(number, number), 0.0)
+        assert items(commits.arrive(key(number), number, number, 0.0)) == [number]
+    assert not commits.arrive(key(3), 3, 3, 0.0)
+    # The scheduler has not heard of updates 0 and 1, and tells their places again.
+    assert not commits.restart(0)
+    assert commits.expect(place(0, 0), 0.0) == (True, [])
+    assert commits.expect(place(1, 1), 0.0) == (True, [])
+    assert commits.next == 2
+    assert commits.expect(place(2, 2), 0.0) == (False, [])
+    assert items(commits.arrive(key(2), 2, 2, 0.0)) == [2, 3]
+
+
+def test_a_new_stream_releases_what_waits_for_places_that_are_over() -> None:
+    commits = order()
+    for number in (4, 2):
+        assert not commits.arrive(key(number), number, number, 0.0)
+    assert list(commits.held()) == [2, 4]
+    assert commits.restart(3) == [ReadyUpdate(2, is_in_place=False)]
+    assert items(commits.arrive(key(3), 3, 3, 0.0)) == [3, 4]
+
+
+def test_the_scheduler_is_believed_before_a_worker() -> None:
+    commits = order()
+    commits.expect(place(0, 8), 0.0)
+    # A worker claims the place of another one; then the place that it was told is not its own.
+    assert commits.arrive(key(9), 0, 9, 0.0) == [ReadyUpdate(9, is_in_place=False)]
+    commits.expect(place(1, 6), 0.0)
+    assert not commits.arrive(key(6), 0, 6, 0.0)
+    assert items(commits.arrive(key(8), 0, 8, 0.0)) == [8, 6]
+
+
+def test_a_place_far_ahead_is_not_waited_for() -> None:
+    commits = order()
+    assert commits.arrive(key(1), MOST_AHEAD + 1, 1, 0.0) == [ReadyUpdate(1, is_in_place=False)]
+    commits.expect(place(1 << 60, 2), 0.0)
+    commits.skip(1 << 60)
+    assert commits.num_held == 0
+    assert commits.give_up_s is None
+
+
+def test_transfers_of_a_new_process_are_not_taken_for_those_of_the_old_one() -> None:
+    commits = order()
+    assert items(commits.arrive(key(4), 0, 4, 0.0)) == [4]
+    commits.forget(key(4).worker_id)
+    assert commits.expect(place(1, 4), 0.0) == (False, [])
+    assert items(commits.arrive(key(4), 1, 4, 0.0)) == [4]

@@ -1,0 +1,253 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of scheduled updates, there and back, and what a server does with those out of place."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fake_transfers import expected, grant_everything, server
+from switchfold.hostlib.errors import (
+    ConfigurationError,
+    PeerError,
+    PeerProtocolError,
+    PeerRefusedError,
+)
+from switchfold.hostlib.parameter_server.transfers import FabricWorker
+from switchfold.hostlib.parameter_server.transfers.update_port import MOST_OPEN
+from switchfold.hostlib.peers.dialled import DialledLink
+from switchfold.hostlib.peers.frames import (
+    MAX_BATCH_BYTES,
+    CommittedFrame,
+    EnterFrame,
+    Frame,
+    FrameKind,
+    PieceFrame,
+    Purpose,
+    TransferFrame,
+)
+from switchfold.hostlib.peers.frames.header import HEADER_BYTES, PIECE_BYTES
+from transfer_scene import WAIT_S, TransferScene, values
+
+U32, U64 = (st.integers(0, (1 << bits) - 1) for bits in (32, 64))
+FACTORS = st.floats(allow_nan=False)
+HEAD = TransferFrame(
+    number=1,
+    open_from=1,
+    transfer_id=1,
+    version=0,
+    sequence=0,
+    factor=1.0,
+    table=1,
+    num_keys=1,
+    num_bytes=12,
+    is_granted=True,
+)
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    st.builds(
+        TransferFrame, U64, U64, U64, U64, U64, FACTORS, U32, U32, U32, is_granted=st.booleans()
+    )
+)
+def test_transfers_there_and_back(sent: TransferFrame) -> None:
+    packed = sent.pack()
+    frame = Frame.unpack(packed[:HEADER_BYTES])
+    assert frame.payload_bytes == len(packed) - HEADER_BYTES
+    assert TransferFrame.unpack(frame, memoryview(packed)[HEADER_BYTES:]) == sent
+    with pytest.raises(PeerProtocolError, match="a TRANSFER of"):
+        TransferFrame.unpack(frame, memoryview(packed)[HEADER_BYTES:-1])
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    st.builds(CommittedFrame, U64, U64, U32) | st.builds(PieceFrame, st.integers(1, 1 << 20), U64)
+)
+def test_other_frames_there_and_back(sent: CommittedFrame | PieceFrame) -> None:
+    assert type(sent).unpack(Frame.unpack(sent.pack())) == sent
+
+
+class Stranger:
+    """A worker's connection on which a test sends what it likes."""
+
+    def __init__(self, fabric: FabricWorker, send: Callable[[DialledLink], None]) -> None:
+        self.ended: Future[PeerError] = Future()
+        self.frames: queue.SimpleQueue[Frame] = queue.SimpleQueue()
+        self._send = send
+        client = fabric._tensor.client
+        self._incarnation = client.incarnation
+        call = client.sessions[0].call_for(Purpose.TRANSFERS)
+        ready = threading.Event()
+
+        def dial() -> None:
+            self._link = DialledLink(client.loop, call, self, unreachable_s=WAIT_S)
+            ready.set()
+
+        client.loop.post(dial)
+        assert ready.wait(WAIT_S)
+
+    def on_up(self, link: DialledLink) -> None:
+        self._send(link)
+
+    def target(self, frame: Frame) -> memoryview:
+        return memoryview(bytearray(frame.payload_bytes))
+
+    def on_frame(self, frame: Frame, payload: memoryview) -> None:
+        self.frames.put(frame)
+
+    def on_down(self, link: DialledLink, error: PeerError) -> bool:
+        self._end(error)
+        return False
+
+    def on_lost(self, link: DialledLink, error: PeerError) -> None:
+        self._end(error)
+
+    def _end(self, error: PeerError) -> None:
+        if not self.ended.done():
+            self.ended.set_result(error)
+
+
+@pytest.mark.parametrize(
+    ("frames", "what"),
+    [
+        ([Frame(FrameKind.ADVANCE)], "ADVANCE frame among scheduled updates"),
+        ([EnterFrame(5), EnterFrame(6)], "another process is worker 0"),
+        ([HEAD], "TRANSFER frame before ENTER"),
+        ([None, EnterFrame(9)], "incarnation 9 after"),
+        ([None, HEAD, HEAD], "update 1 cannot begin"),
+        ([None, HEAD._replace(num_bytes=0)], "update 1 cannot begin"),
+        ([None, HEAD._replace(num_bytes=MAX_BATCH_BYTES + 1)], "update 1 cannot begin"),
+        ([None, HEAD._replace(factor=float("nan"))], "update 1 cannot begin"),
+        ([None, HEAD._replace(factor=-1.0)], "update 1 cannot begin"),
+        ([None, HEAD._replace(number=MOST_OPEN + 1)], f"update {MOST_OPEN + 1} cannot begin"),
+        ([None, HEAD._replace(open_from=2)], "update 1 cannot begin"),
+    ],
+)
+def test_frames_out_of_place_are_refused_and_the_others_go_on(
+    frames: list[Frame | EnterFrame | TransferFrame | None], what: str
+) -> None:
+    """None stands for the worker's right ENTER."""
+    with TransferScene(grant_everything()) as scene:
+        fabric, other = scene.worker(0), scene.worker(1)
+
+        def send(link: DialledLink) -> None:
+            for frame in frames:
+                link.send(EnterFrame(fabric._tensor.client.incarnation) if frame is None else frame)
+
+        stranger = Stranger(fabric, send)
+        error = stranger.ended.result(WAIT_S)
+        assert isinstance(error, PeerRefusedError)
+        assert what in str(error)
+        assert other.push(values(1)).result(WAIT_S).is_committed
+
+
+@pytest.mark.parametrize("num_bytes", [13, PIECE_BYTES])
+def test_more_bytes_than_announced_end_the_connection(num_bytes: int) -> None:
+    with TransferScene(grant_everything()) as scene:
+        fabric = scene.worker(0)
+
+        def send(link: DialledLink) -> None:
+            link.send(EnterFrame(fabric._tensor.client.incarnation))
+            link.send(HEAD)
+            link.send(PieceFrame(num_bytes, 1), memoryview(bytes(num_bytes)))
+
+        assert Stranger(fabric, send).ended.result(WAIT_S)
+        assert scene.worker(1).push(values(1)).result(WAIT_S).is_committed
+
+
+def test_a_piece_of_an_update_that_has_not_begun_ends_the_connection() -> None:
+    with TransferScene(grant_everything()) as scene:
+        fabric = scene.worker(0)
+
+        def send(link: DialledLink) -> None:
+            link.send(EnterFrame(fabric._tensor.client.incarnation))
+            link.send(PieceFrame(8, 3), memoryview(bytes(8)))
+
+        assert Stranger(fabric, send).ended.result(WAIT_S)
+
+
+def test_an_update_of_an_unknown_table_is_denied_and_holds_up_nothing() -> None:
+    with TransferScene(grant_everything()) as scene:
+        fabric = scene.worker(0)
+        link = fabric._links[0]
+        fabric._table = 7
+        with pytest.raises(ConfigurationError, match="has not been defined"):
+            fabric.push(values(1)).result(WAIT_S)
+        assert scene.counter("denied_updates") == 1
+        told = scene.fake.wait_for(server(), "delivered", 2)
+        assert [each.is_refused for each in told[:2]] == [False, True]
+        # If its place is told again, or only now, the server says so again.
+        scene.fake.tell(server(), expected(0, 0, told[0].transfer_id))
+        again = scene.fake.wait_for(server(), "delivered", 3)
+        assert all(each.is_refused for each in again[2:])
+        fabric._table = scene.definition.table().number
+        assert fabric.push(values(1)).result(WAIT_S).parts[0].version == 1
+        assert not link._open
+
+
+def test_an_update_that_comes_again_is_answered_and_not_applied() -> None:
+    """The worker has not heard of its outcome: over the same connection, and over the next one."""
+    with TransferScene(grant_everything()) as scene:
+        fabric = scene.worker(0)
+        ((_, payload, num_keys),) = fabric._tensor.parts(values(1))
+        head = HEAD._replace(
+            table=scene.definition.table().number,
+            num_keys=num_keys,
+            num_bytes=payload.nbytes,
+            transfer_id=0,
+            is_granted=False,
+        )
+        enter = EnterFrame(fabric._tensor.client.incarnation)
+
+        def send_twice(link: DialledLink) -> None:
+            link.send(enter)
+            for _ in range(2):
+                link.send(head)
+                link.send(PieceFrame(payload.nbytes, 1), payload)
+
+        first = Stranger(fabric, send_twice)
+        kinds = [first.frames.get(timeout=WAIT_S) for _ in range(3)]
+        assert [frame.kind.name for frame in kinds] == ["ENTERED", "COMMITTED", "COMMITTED"]
+        assert [CommittedFrame.unpack(frame).number for frame in kinds[1:]] == [1, 1]
+        assert scene.counter("ungranted_updates") == 1
+        assert scene.counter("repeated_updates") == 1
+        second = Stranger(fabric, lambda link: link.send(enter))
+        told, entered = (second.frames.get(timeout=WAIT_S) for _ in range(2))
+        assert CommittedFrame.unpack(told) == CommittedFrame(1, 1, 0)
+        assert entered.kind is FrameKind.ENTERED
+        read = fabric._tensor.read().result(WAIT_S)
+        assert (read.values == values(1)).all()
+        assert read.commits.tolist() == [1]
+
+
+def test_updates_on_their_path_through_the_log_count_for_delays(tmp_path: Path) -> None:
+    with TransferScene(grant_everything(), folder=tmp_path, tau_max=0) as scene:
+        fabric = scene.worker(0)
+        ((_, payload, num_keys),) = fabric._tensor.parts(values(1))
+        head = HEAD._replace(
+            table=scene.definition.table().number,
+            num_keys=num_keys,
+            num_bytes=payload.nbytes,
+            transfer_id=0,
+            is_granted=False,
+        )
+
+        def send_two(link: DialledLink) -> None:
+            link.send(EnterFrame(fabric._tensor.client.incarnation))
+            for number in (1, 2):
+                link.send(head._replace(number=number))
+                link.send(PieceFrame(payload.nbytes, number), payload)
+
+        stranger = Stranger(fabric, send_two)
+        told = {stranger.frames.get(timeout=WAIT_S).kind.name for _ in range(3)}
+        assert told == {"ENTERED", "COMMITTED", "DENIED"}
+        assert scene.counter("stale_updates") == 1
