@@ -30,6 +30,7 @@ class SimulatedRun:
         self.scenario = scenario
         self.computing = computing or scenario.compute_trace()
         self.links = FluidNetwork(scenario.capacities(0))
+        self.weights = scenario.incast_weights()
         self.events: list[TimelineEvent] = []
         self.num_commits = 0
         if scenario.link_trace.changes:
@@ -154,13 +155,15 @@ class AsynchronousRun(SimulatedRun):
 
 
 class FairParameterServer(AsynchronousRun):
-    """Plain asynchronous parameter servers: TCP flows share the links; first come, first applied."""
+    """Plain asynchronous parameter servers: TCP flows share links; arrival is application."""
 
     def push(self, worker: str, server: str) -> None:
+        progress = self.progress[worker]
         self.links.start(
             self.route(worker, server),
             8 * self.scenario.shard_bytes,
             partial(self.arrive, worker, server),
+            weight=self.weights.weight(progress.number, progress.iteration),
         )
 
     def arrive(self, worker: str, server: str) -> None:

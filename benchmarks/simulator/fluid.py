@@ -28,6 +28,7 @@ class FluidFlow:
     bits: float
     on_end: Callable[[], None]
     cap_bits_per_s: float = math.inf
+    weight: float = 1.0
     left: float = field(init=False)
     """Bits that have not moved."""
     rate: float = 0.0
@@ -78,11 +79,13 @@ class FluidNetwork:
         links: Iterable[str],
         bits: float,
         on_end: Callable[[], None],
+        *,
         cap_bits_per_s: float = math.inf,
+        weight: float = 1.0,
     ) -> FluidFlow:
         """Start a flow; `on_end` is called when its last bit has moved. No links: at once."""
         numbers = np.array([self._number[link] for link in links], np.int64)
-        flow = FluidFlow(numbers, float(bits), on_end, cap_bits_per_s)
+        flow = FluidFlow(numbers, float(bits), on_end, cap_bits_per_s, weight)
         if not len(numbers):
             self.call_at(self.now_s, on_end)
             return flow
@@ -137,7 +140,8 @@ class FluidNetwork:
         starts = np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
         links = np.concatenate([flow.links for flow in flows]) if flows else np.zeros(0, np.int64)
         caps = np.array([flow.cap_bits_per_s for flow in flows], np.float64)
-        self._rates = max_min_rates(self._capacities, starts, links, caps)
+        weights = np.array([flow.weight for flow in flows], np.float64)
+        self._rates = max_min_rates(self._capacities, starts, links, caps, weights)
         self._is_changed = False
 
     def _next_end_s(self) -> float:

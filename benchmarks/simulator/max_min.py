@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Max-min fair rates of flows over links, as long TCP flows share them; flows may have caps."""
+"""Weighted max-min fair rates of flows over links; flows may have caps."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ def max_min_rates(
     starts: NDArray[np.int64],
     links: NDArray[np.int64],
     caps: NDArray[np.float64],
+    weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return each flow's rate (float64, in the capacities' unit).
 
     Flow i crosses `links[starts[i] : starts[i + 1]]`, at least one and none twice; it never exceeds
-    `caps[i]` (infinity: no cap). A flow over many links moves at one rate on all of them, so a ring
+    `caps[i]` (infinity: no cap). Where nothing else binds them, flows share a link in proportion to
+    their `weights`, all above 0. A flow over many links moves at one rate on all of them, so a ring
     or a sum inside a switch is one flow.
 
     In each pass, a flow gets its final rate if its cap is below its links' fair shares, or if it
-    crosses a link that is the tightest one of all its flows: what others free later does not help
+    crosses a link that is the tightest one of all flows there: what others free later does not help
     it. Cost: O(crossings) in numpy for each pass; one pass or two where hosts surround a switch.
     """
     num_flows = len(caps)
@@ -33,19 +35,21 @@ def max_min_rates(
         return rates
     owners = np.repeat(np.arange(num_flows), np.diff(np.append(starts, len(links))))
     left = capacities.astype(np.float64)
+    tops = caps / weights
+    """Caps as levels: the level of a flow is its rate over its weight."""
     open_flows = np.ones(num_flows, bool)
     while True:
-        counts = np.bincount(links[open_flows[owners]], minlength=len(left))
-        shares = np.where(counts > 0, left / np.maximum(counts, 1), np.inf)
-        bounds = np.minimum.reduceat(shares[links], starts)
-        capped = open_flows & (caps <= bounds * (1 + _SLACK))
-        bounds = np.minimum(bounds, caps)
-        least = np.full(len(left), np.inf)
         is_open = open_flows[owners]
-        np.minimum.at(least, links[is_open], bounds[owners[is_open]])
-        tight = (counts > 0) & (least >= shares * (1 - _SLACK))
+        loads = np.bincount(links, np.where(is_open, weights[owners], 0.0), minlength=len(left))
+        shares = np.divide(left, loads, out=np.full(len(left), np.inf), where=loads > 0)
+        levels = np.minimum.reduceat(shares[links], starts)
+        capped = open_flows & (tops <= levels * (1 + _SLACK))
+        levels = np.minimum(levels, tops)
+        least = np.full(len(left), np.inf)
+        np.minimum.at(least, links[is_open], levels[owners[is_open]])
+        tight = (loads > 0) & (least >= shares * (1 - _SLACK))
         done = open_flows & (capped | np.logical_or.reduceat(tight[links], starts))
-        rates[done] = np.maximum(bounds[done], 0.0)
+        rates[done] = np.maximum(levels[done] * weights[done], 0.0)
         open_flows &= ~done
         if not open_flows.any():
             return rates

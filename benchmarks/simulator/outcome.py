@@ -84,5 +84,5 @@ def figures_of(
         p99_delay=float(np.percentile(delays, 99)) if delays else 0.0,
         max_delay=max(delays, default=0),
         mean_push_s=float(np.mean(pushes)) if pushes else 0.0,
-        reached_s=commits_s[last - 1] if len(commits_s) >= last else None,
+        reached_s=commits_s[last - 1] if 0 < last <= len(commits_s) else None,
     )

@@ -9,9 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from benchmarks.simulator.traces import ComputeSetting, ComputeTrace, LinkSetting, LinkTrace
+from benchmarks.simulator.traces import (
+    ComputeSetting,
+    ComputeTrace,
+    IncastWeights,
+    LinkSetting,
+    LinkTrace,
+)
 from switchfold.controller.scheduler.grouping import MOST_MEMBERS
 from switchfold.controller.scheduler.network import Links, TransferNetwork
+
+INCAST_SPREAD = 0.6
+"""Calibrated by one run of tcp_check.py, and checked by others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +43,8 @@ class Scenario:
     computing: ComputeSetting = ComputeSetting.EVEN
     has_models: bool = True
     """Whether models travel to the workers; else a worker has the newest one at once."""
+    incast_spread: float = INCAST_SPREAD
+    """Standard deviation of the logarithm of TCP streams' shares of a server's link."""
     control_rtt_s: float = 0.001
     """Round trip between a host and the scheduler."""
     decision_s: float = 0.0005
@@ -81,6 +92,10 @@ class Scenario:
     def compute_trace(self) -> ComputeTrace:
         """Return the computing times."""
         return ComputeTrace(self.computing, self.seed, self.num_workers, self.compute_s)
+
+    def incast_weights(self) -> IncastWeights:
+        """Return the weights of TCP streams to a server."""
+        return IncastWeights(self.incast_spread, self.seed, self.num_workers)
 
     def capacities(self, period: int) -> dict[str, int]:
         """Return the rates of all links in a period of the trace, by name.

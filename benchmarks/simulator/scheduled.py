@@ -229,7 +229,7 @@ class ScheduledRun(AsynchronousRun):
         now_s = self.links.now_s
         first = next((span for span in spans if span.end_s > now_s), spans[-1])
         cap = first.rate_bits_per_s if first.start_s <= now_s else 0
-        flow: FluidFlow = self.links.start(links, bits, on_end, cap)
+        flow: FluidFlow = self.links.start(links, bits, on_end, cap_bits_per_s=cap)
         for number, (start_s, end_s, rate) in enumerate(spans):
             if start_s > now_s:
                 self.links.call_at(start_s, partial(self.links.cap, flow, rate))

@@ -80,11 +80,13 @@ class SynchronousParameterServer(SynchronousRun):
         super().start()
 
     def computed(self, worker: str) -> None:
+        number = self.scenario.workers.index(worker)
         for server in self.scenario.servers:
             self.links.start(
                 self.route(worker, server),
                 8 * self.scenario.shard_bytes,
                 partial(self._arrive, worker, server),
+                weight=self.weights.weight(number, self.iteration),
             )
 
     def _arrive(self, worker: str, server: str) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-_LINKS, _COMPUTING, _SLOW_HOSTS, _SLOW_WORKERS = range(4)
+_LINKS, _COMPUTING, _SLOW_HOSTS, _SLOW_WORKERS, _WEIGHTS = range(5)
 _SHARES = (1.0, 0.5, 0.25)
 
 
@@ -116,3 +116,25 @@ class RecordedComputing:
         """Return the seconds that a worker computed, None if it had ended."""
         own = self.times_s[worker]
         return own[iteration] if iteration < len(own) else None
+
+
+class IncastWeights:
+    """How unequally TCP streams of many senders share a link: the drops hit some more than others.
+
+    A stream's weight is lognormal, and drawn for each worker and iteration. With a spread of 0 all
+    are equal. Streams of one sender leave its one queue in turn, so they have no weights.
+    """
+
+    def __init__(self, spread: float, seed: int, num_workers: int) -> None:
+        self._spread = spread
+        self._seed = seed
+        self._num_workers = num_workers
+        self._of_iteration = functools.lru_cache(maxsize=256)(self._draw)
+
+    def weight(self, worker: int, iteration: int) -> float:
+        """Return the weight of a worker's update (both numbers from 0)."""
+        return float(self._of_iteration(iteration)[worker])
+
+    def _draw(self, iteration: int) -> NDArray[np.float64]:
+        chance = _chance(self._seed, _WEIGHTS, iteration)
+        return np.exp(self._spread * chance.normal(size=self._num_workers))

@@ -20,7 +20,10 @@ MBIT = 1e6
 
 
 def rates(
-    capacities: list[float], paths: list[list[int]], caps: list[float] | None = None
+    capacities: list[float],
+    paths: list[list[int]],
+    caps: list[float] | None = None,
+    weights: list[float] | None = None,
 ) -> list[float]:
     starts = np.cumsum([0, *[len(path) for path in paths]])[:-1]
     links = np.array([link for path in paths for link in path], np.int64)
@@ -29,6 +32,7 @@ def rates(
         starts.astype(np.int64),
         links,
         np.array(caps or [np.inf] * len(paths), np.float64),
+        np.array(weights or [1.0] * len(paths), np.float64),
     )
     return [float(each) for each in found]
 
@@ -53,6 +57,13 @@ def test_caps_leave_their_rest_to_the_others() -> None:
     assert rates([], []) == []
 
 
+def test_weights_divide_a_link() -> None:
+    assert rates([100], [[0], [0]], weights=[1, 3]) == [25, 75]
+    # Of link 0, the second flow could have 75, but its cap or its other link leaves 50 or 60.
+    assert rates([100], [[0], [0]], [np.inf, 50], [1, 3]) == [50, 50]
+    assert rates([100, 40], [[0], [0, 1]], weights=[1, 3]) == [60, 40]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_random_networks_are_max_min_fair(seed: int) -> None:
     """No link is beyond its capacity, and every flow is at its cap or is among the fastest of a
@@ -61,18 +72,20 @@ def test_random_networks_are_max_min_fair(seed: int) -> None:
     capacities = [chance.choice([10.0, 25.0, 100.0]) for _ in range(8)]
     paths = [chance.sample(range(8), chance.randint(1, 4)) for _ in range(30)]
     caps = [chance.choice([np.inf, 1.0, 5.0]) for _ in paths]
-    found = rates(capacities, paths, caps)
+    weights = [chance.choice([0.5, 1.0, 3.0]) for _ in paths]
+    found = rates(capacities, paths, caps, weights)
+    levels = [rate / weight for rate, weight in zip(found, weights, strict=True)]
     used = [
         sum(rate for rate, path in zip(found, paths, strict=True) if link in path)
         for link in range(8)
     ]
     assert all(u <= c * (1 + 1e-9) for u, c in zip(used, capacities, strict=True))
-    for rate, path, cap in zip(found, paths, caps, strict=True):
+    for rate, level, path, cap in zip(found, levels, paths, caps, strict=True):
         is_bound = any(
             used[link] >= capacities[link] * (1 - 1e-9)
-            and rate
+            and level
             >= (1 - 1e-9)
-            * max(other for other, crossed in zip(found, paths, strict=True) if link in crossed)
+            * max(other for other, crossed in zip(levels, paths, strict=True) if link in crossed)
             for link in path
         )
         assert rate >= cap * (1 - 1e-9) or is_bound
@@ -111,7 +124,10 @@ def test_granted_updates_take_turns() -> None:
     for grant in scheduler.decide(0.0):
         assert isinstance(grant, TransferGrant)
         flow = network.start(
-            grant.planned.links, grant.request.bits, lambda: ends.append(network.now_s), 0.0
+            grant.planned.links,
+            grant.request.bits,
+            lambda: ends.append(network.now_s),
+            cap_bits_per_s=0.0,
         )
         for start_s, _, rate in grant.spans:
             network.call_at(start_s, partial(network.cap, flow, rate))

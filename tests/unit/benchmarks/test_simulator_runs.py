@@ -24,6 +24,7 @@ from benchmarks.simulator.timeline import (
 from benchmarks.simulator.traces import (
     ComputeSetting,
     ComputeTrace,
+    IncastWeights,
     LinkSetting,
     LinkTrace,
     RecordedComputing,
@@ -32,7 +33,7 @@ from benchmarks.simulator.training_problem import LeastSquares, time_to_target
 
 ALL = list(CONTENDERS)
 ASYNCHRONOUS = [name for name in ALL if not CONTENDERS[name].is_synchronous]
-SCENARIO = Scenario(num_workers=4, seed=7, update_bytes=1_250_000)
+SCENARIO = Scenario(num_workers=4, seed=7, update_bytes=1_250_000, incast_spread=0.0)
 """An update takes 0.1 s on a link."""
 
 
@@ -187,6 +188,25 @@ def test_compute_traces_by_setting() -> None:
     few = [tuple(np.flatnonzero(np.array(row) > 1.5)) for row in table(ComputeSetting.FEW_SLOW)]
     assert {len(each) for each in few} == {2}
     assert len(set(few)) == 1
+
+
+def test_streams_to_a_server_share_it_unequally() -> None:
+    weights = IncastWeights(0.6, 5, 1000)
+    logarithms = np.log([weights.weight(worker, 3) for worker in range(1000)])
+    assert abs(logarithms.mean()) < 0.1
+    assert 0.5 < logarithms.std() < 0.7
+    assert weights.weight(4, 2) == IncastWeights(0.6, 5, 1000).weight(4, 2)
+    assert weights.weight(4, 2) != weights.weight(4, 1)
+    even = IncastWeights(0.0, 5, 10)
+    assert {even.weight(worker, 0) for worker in range(10)} == {1.0}
+
+
+def test_unequal_shares_end_one_after_the_other_and_move_the_same_bytes() -> None:
+    found = once("async-ps", 4, incast_spread=0.6)
+    commits = times(found, TimelineKind.COMMIT)
+    assert len(set(commits)) == 4
+    assert commits[-1] == pytest.approx(1.8)
+    assert found.server_in_bytes == pytest.approx(4 * SCENARIO.update_bytes)
 
 
 def event(time_s: float, kind: str, worker: str = "w0") -> TimelineEvent:
