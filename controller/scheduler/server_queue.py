@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from .batch_queue import BatchQueue
-from .commit_sequence import CommitSequence
 from .errors import InvalidTransferError
 from .transfers import TransferGrant, TransferRequest
 
@@ -19,9 +18,11 @@ class ServerQueue(BatchQueue[TransferRequest, TransferGrant]):
         self.version = version
         """Updates that the server has applied."""
         self.next_sequence = 0
-        self.last_commit_s = 0.0
-        """Planned time of the last granted commit."""
-        self.commits: CommitSequence[TransferGrant] = CommitSequence()
+
+    @property
+    def last_commit_s(self) -> float:
+        """Planned time of the last commit that is granted and not done; 0 without any."""
+        return max((grant.commit_s for grant in self.granted.values()), default=0.0)
 
     @property
     def next_commit(self) -> int:

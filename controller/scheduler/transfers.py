@@ -125,6 +125,11 @@ class TransferGroup:
     end_s: float
     """Arrival of the sum at the server."""
 
+    @property
+    def server(self) -> str:
+        """Host that gets the sum."""
+        return self.members[0].request.server
+
 
 @dataclass(frozen=True, kw_only=True)
 class TransferGrant:
@@ -138,6 +143,8 @@ class TransferGrant:
     commit_s: float
     """When the server can apply it, by plan."""
     group: TransferGroup | None = None
+    learning_rate_factor: float = 1.0
+    """By which the worker multiplies the update, before any sum."""
 
     @property
     def request(self) -> TransferRequest:
@@ -188,3 +195,7 @@ class TransferDrop:
     reason: DropReason
     delay: int
     """The least that its delay would have been."""
+
+
+TransferDecision = TransferGrant | TransferDrop
+"""Answer to a request of an update."""

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from switchfold.controller.scheduler.commit_order import CommitOrder
 from switchfold.controller.scheduler.commit_sequence import CommitSequence
 from switchfold.controller.scheduler.errors import CommitSequenceError
-from switchfold.controller.scheduler.scheduler import TransferScheduler
+from switchfold.controller.scheduler.scheduler import SchedulerOptions, TransferScheduler
 from transfer_cases import SERVER, star
 from transfer_simulation import TransferSimulation
 
@@ -41,7 +42,8 @@ def test_number_fills_its_place_once() -> None:
 def test_thousand_pushes_with_jitter_commit_without_gap_or_inversion() -> None:
     chance = random.Random(1)
     network = star(4)
-    scheduler = TransferScheduler(network, {SERVER: 0})
+    options = SchedulerOptions(commit_order=CommitOrder.SEQUENCE)
+    scheduler = TransferScheduler(network, {SERVER: 0}, options)
     simulation = TransferSimulation(network, scheduler, lambda: chance.uniform(0.0, 2.0))
     record = simulation.run(1100.0)
     assert len(record.sequences) >= 1000

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchfold.controller.scheduler.commit_order import CommitOrder
 from switchfold.controller.scheduler.delay_bound import DelayBound
 from switchfold.controller.scheduler.grouping import AggregationPlaces
 from switchfold.controller.scheduler.network import TransferNetwork
@@ -83,7 +84,7 @@ def test_early_delivery_frees_the_rest_of_the_reservation() -> None:
 
 
 def test_withdrawn_transfer_holds_up_nobody() -> None:
-    scheduler = make()
+    scheduler = make(commit_order=CommitOrder.SEQUENCE)
     for number in (1, 2, 3):
         scheduler.submit(push(number), 0.0)
     scheduler.decide(0.0)
@@ -98,7 +99,7 @@ def test_withdrawn_transfer_holds_up_nobody() -> None:
 
 
 def test_group_is_granted_and_delivered_as_one_message() -> None:
-    scheduler = make(6, places=AggregationPlaces(hosts=["a1"]))
+    scheduler = make(6, places=AggregationPlaces(hosts=["a1"]), commit_order=CommitOrder.SEQUENCE)
     for number in range(1, 7):
         scheduler.submit(push(number), 0.0)
     grants = grants_of(scheduler.decide(0.0))
@@ -194,6 +195,7 @@ def play(
 RATES = st.lists(st.sampled_from([10, 25, 50, 100]), min_size=6, max_size=6)
 OPTIONS = st.builds(
     SchedulerOptions,
+    commit_order=st.sampled_from(CommitOrder),
     bound=st.one_of(st.none(), st.builds(DelayBound, tau_max=st.integers(0, 8))),
     places=st.sampled_from(
         [

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One batch of a server's updates: order, bound, groups, and places in the commit sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .commit_order import CommitOrder
+from .grouping import plan_groups
+from .network import ResidualNetwork
+from .options import SchedulerOptions
+from .ordering import order_transfers
+from .server_queue import ServerQueue
+from .transfers import (
+    PlannedTransfer,
+    TransferDrop,
+    TransferGrant,
+    TransferGroup,
+    TransferRequest,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedBatch:
+    """Decisions on a batch, and the network with their reservations."""
+
+    grants: Sequence[TransferGrant]
+    """In the order of commits; groups have no numbers of the job yet."""
+    drops: Sequence[TransferDrop]
+    residual: ResidualNetwork
+
+
+def plan_batch(
+    residual: ResidualNetwork, queue: ServerQueue, options: SchedulerOptions, now_s: float
+) -> PlannedBatch:
+    """Return the decisions on all that waits for a server; nothing changes."""
+    trial = residual.fork()
+    requests = list(queue.waiting.values())
+    ordered, drops = order_transfers(trial, requests, now_s, queue.next_commit, options.bound)
+    if not options.places:
+        messages = [(each, None) for each in ordered]
+    else:
+        is_sequence = options.commit_order is CommitOrder.SEQUENCE
+        plan = plan_groups(
+            residual,
+            [each.request for each in ordered],
+            now_s,
+            options.places,
+            earliest_commit_s=queue.last_commit_s if is_sequence else 0.0,
+        )
+        trial = plan.residual
+        sent: dict[int, tuple[PlannedTransfer, TransferGroup | None]]
+        sent = {each.request.transfer_id: (each, None) for each in plan.direct}
+        for group in plan.groups:
+            sent |= {each.request.transfer_id: (each, group) for each in group.members}
+        messages = [sent[each.request.transfer_id] for each in ordered]
+    return PlannedBatch(
+        grants=_grants(messages, queue, options, now_s), drops=drops, residual=trial
+    )
+
+
+def _grants(
+    messages: Sequence[tuple[PlannedTransfer, TransferGroup | None]],
+    queue: ServerQueue,
+    options: SchedulerOptions,
+    now_s: float,
+) -> list[TransferGrant]:
+    grants: list[TransferGrant] = []
+    last_commit_s = queue.last_commit_s
+    for position, (planned, group) in enumerate(messages):
+        request: TransferRequest = planned.request
+        commit_s = group.end_s if group else planned.end_s
+        if options.commit_order is CommitOrder.SEQUENCE:
+            last_commit_s = commit_s = max(last_commit_s, commit_s)
+        commit = queue.next_commit + position
+        delay = commit - request.version
+        rule = options.learning_rate
+        grants.append(
+            TransferGrant(
+                planned=planned,
+                sequence=queue.next_sequence + position,
+                delay=delay,
+                commit_s=commit_s,
+                group=group,
+                learning_rate_factor=rule.factor(delay, commit) if rule else 1.0,
+            )
+        )
+    return grants

@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How a job's transfers are scheduled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .checks import check_finite, check_whole
+from .commit_order import CommitOrder
+from .delay_bound import DelayBound
+from .grouping import AggregationPlaces
+from .learning_rate import LearningRateRule
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchedulerOptions:
+    """How a job's transfers are scheduled."""
+
+    bound: DelayBound | None = None
+    """Without one, nothing is dropped."""
+    places: AggregationPlaces | None = None
+    """Without any, all updates go to their server directly."""
+    batch_max: int = 64
+    """So many waiting requests become a batch at once. Ours."""
+    batch_wait_s: float = 0.05
+    """After so long, the oldest waiting request's batch is closed. Ours."""
+    commit_order: CommitOrder = CommitOrder.ARRIVAL
+    """In which order a server applies updates. Ours."""
+    learning_rate: LearningRateRule | None = None
+    """Makes the factor in each grant from its planned delay; without one, the factor is 1."""
+    lost_after: float = 4.0
+    """A transfer that takes more than so many times as long as planned counts as lost: `expire`
+    withdraws it. Ours."""
+    gather_slack_s: float | None = None
+    """How long after its planned time a host's group is complete or forwarded without those that
+    are missing. None: hosts do not report what they have gathered. Ours."""
+
+    def __post_init__(self) -> None:
+        check_whole("batch_max", self.batch_max, 1)
+        check_finite("batch_wait_s", self.batch_wait_s, 0)
+        check_finite("lost_after", self.lost_after, 1)
+        if self.gather_slack_s is not None:
+            check_finite("gather_slack_s", self.gather_slack_s, 0)
