@@ -30,7 +30,8 @@ class SimulatedRun:
         self.scenario = scenario
         self.computing = computing or scenario.compute_trace()
         self.links = FluidNetwork(scenario.capacities(0))
-        self.weights = scenario.incast_weights()
+        self.update_weights = scenario.stream_weights(is_update=True)
+        self.model_weights = scenario.stream_weights(is_update=False)
         self.events: list[TimelineEvent] = []
         self.num_commits = 0
         if scenario.link_trace.changes:
@@ -130,7 +131,13 @@ class AsynchronousRun(SimulatedRun):
             self.got(worker, server)
             return
         bits = 8 * self.scenario.shard_bytes
-        self.links.start(self.route(server, worker), bits, partial(self.got, worker, server))
+        progress = self.progress[worker]
+        self.links.start(
+            self.route(server, worker),
+            bits,
+            partial(self.got, worker, server),
+            weight=self.model_weights.weight(progress.number, progress.iteration),
+        )
 
     def fix_version(self, worker: str, server: str) -> None:
         """Note that a server begins to send its model."""
@@ -163,7 +170,7 @@ class FairParameterServer(AsynchronousRun):
             self.route(worker, server),
             8 * self.scenario.shard_bytes,
             partial(self.arrive, worker, server),
-            weight=self.weights.weight(progress.number, progress.iteration),
+            weight=self.update_weights.weight(progress.number, progress.iteration),
         )
 
     def arrive(self, worker: str, server: str) -> None:

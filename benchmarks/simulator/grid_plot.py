@@ -56,7 +56,9 @@ def draw_grid(rows: Sequence[dict[str, Any]], path: Path) -> None:
     both[0].set_ylabel("updates/s,\ntimes asynchronous PS")
     both[1].set_ylabel("speed to the target loss,\ntimes asynchronous PS")
     both[1].set_xticks(
-        range(len(cells)), [f"links {links}\ncomputing {what}" for links, what in cells], fontsize=8
+        range(len(cells)),
+        [f"links\n{links}\ncomputing\n{what}" for links, what in cells],
+        fontsize=8,
     )
     both[0].set_title("Simulated; median and range over seeds, logarithmic", fontsize=10)
     handles, labels = both[0].get_legend_handles_labels()

@@ -12,15 +12,16 @@ from functools import cached_property
 from benchmarks.simulator.traces import (
     ComputeSetting,
     ComputeTrace,
-    IncastWeights,
     LinkSetting,
     LinkTrace,
+    StreamWeights,
 )
 from switchfold.controller.scheduler.grouping import MOST_MEMBERS
 from switchfold.controller.scheduler.network import Links, TransferNetwork
 
-INCAST_SPREAD = 0.6
-"""Calibrated by one run of tcp_check.py, and checked by others."""
+UPDATE_SPREAD = 0.6
+MODEL_SPREAD = 0.1
+"""Calibrated by runs of tcp_check.py, and checked by others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +44,10 @@ class Scenario:
     computing: ComputeSetting = ComputeSetting.EVEN
     has_models: bool = True
     """Whether models travel to the workers; else a worker has the newest one at once."""
-    incast_spread: float = INCAST_SPREAD
-    """Standard deviation of the logarithm of TCP streams' shares of a server's link."""
+    update_spread: float = UPDATE_SPREAD
+    """Standard deviation of the logarithm of the weights of TCP streams to a server."""
+    model_spread: float = MODEL_SPREAD
+    """Of TCP streams from a server."""
     control_rtt_s: float = 0.001
     """Round trip between a host and the scheduler."""
     decision_s: float = 0.0005
@@ -93,9 +96,10 @@ class Scenario:
         """Return the computing times."""
         return ComputeTrace(self.computing, self.seed, self.num_workers, self.compute_s)
 
-    def incast_weights(self) -> IncastWeights:
-        """Return the weights of TCP streams to a server."""
-        return IncastWeights(self.incast_spread, self.seed, self.num_workers)
+    def stream_weights(self, *, is_update: bool) -> StreamWeights:
+        """Return the weights of TCP streams to a server, or from it."""
+        spread = self.update_spread if is_update else self.model_spread
+        return StreamWeights(spread, self.seed, self.num_workers, is_update=is_update)
 
     def capacities(self, period: int) -> dict[str, int]:
         """Return the rates of all links in a period of the trace, by name.

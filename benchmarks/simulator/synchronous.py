@@ -86,7 +86,7 @@ class SynchronousParameterServer(SynchronousRun):
                 self.route(worker, server),
                 8 * self.scenario.shard_bytes,
                 partial(self._arrive, worker, server),
-                weight=self.weights.weight(number, self.iteration),
+                weight=self.update_weights.weight(number, self.iteration),
             )
 
     def _arrive(self, worker: str, server: str) -> None:
@@ -99,10 +99,11 @@ class SynchronousParameterServer(SynchronousRun):
             self.next_iteration()
             return
         self.begin_step(self.scenario.num_workers * self.scenario.num_servers)
-        for receiver in self.scenario.workers:
+        bits = 8 * self.scenario.shard_bytes
+        for number, receiver in enumerate(self.scenario.workers):
+            weight = self.model_weights.weight(number, self.iteration)
             for sender in self.scenario.servers:
-                bits = 8 * self.scenario.shard_bytes
-                self.links.start(self.route(sender, receiver), bits, self._got)
+                self.links.start(self.route(sender, receiver), bits, self._got, weight=weight)
 
     def _got(self) -> None:
         if self.transferred():
