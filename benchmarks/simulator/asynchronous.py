@@ -30,8 +30,7 @@ class SimulatedRun:
         self.scenario = scenario
         self.computing = computing or scenario.compute_trace()
         self.links = FluidNetwork(scenario.capacities(0))
-        self.update_weights = scenario.stream_weights(is_update=True)
-        self.model_weights = scenario.stream_weights(is_update=False)
+        self.stream_weights = scenario.stream_weights()
         self.events: list[TimelineEvent] = []
         self.num_commits = 0
         if scenario.link_trace.changes:
@@ -131,13 +130,7 @@ class AsynchronousRun(SimulatedRun):
             self.got(worker, server)
             return
         bits = 8 * self.scenario.shard_bytes
-        progress = self.progress[worker]
-        self.links.start(
-            self.route(server, worker),
-            bits,
-            partial(self.got, worker, server),
-            weight=self.model_weights.weight(progress.number, progress.iteration),
-        )
+        self.links.start(self.route(server, worker), bits, partial(self.got, worker, server))
 
     def fix_version(self, worker: str, server: str) -> None:
         """Note that a server begins to send its model."""
@@ -170,7 +163,7 @@ class FairParameterServer(AsynchronousRun):
             self.route(worker, server),
             8 * self.scenario.shard_bytes,
             partial(self.arrive, worker, server),
-            weight=self.update_weights.weight(progress.number, progress.iteration),
+            weight=self.stream_weights.weight(progress.number, progress.iteration),
         )
 
     def arrive(self, worker: str, server: str) -> None:

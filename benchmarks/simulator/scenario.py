@@ -19,9 +19,8 @@ from benchmarks.simulator.traces import (
 from switchfold.controller.scheduler.grouping import MOST_MEMBERS
 from switchfold.controller.scheduler.network import Links, TransferNetwork
 
-UPDATE_SPREAD = 0.6
-MODEL_SPREAD = 0.1
-"""Calibrated by runs of tcp_check.py, and checked by others."""
+STREAM_SPREAD = 0.6
+"""Chosen by the first run of tcp_check.py, and checked by others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +43,8 @@ class Scenario:
     computing: ComputeSetting = ComputeSetting.EVEN
     has_models: bool = True
     """Whether models travel to the workers; else a worker has the newest one at once."""
-    update_spread: float = UPDATE_SPREAD
+    stream_spread: float = STREAM_SPREAD
     """Standard deviation of the logarithm of the weights of TCP streams to a server."""
-    model_spread: float = MODEL_SPREAD
-    """Of TCP streams from a server."""
     control_rtt_s: float = 0.001
     """Round trip between a host and the scheduler."""
     decision_s: float = 0.0005
@@ -96,10 +93,9 @@ class Scenario:
         """Return the computing times."""
         return ComputeTrace(self.computing, self.seed, self.num_workers, self.compute_s)
 
-    def stream_weights(self, *, is_update: bool) -> StreamWeights:
-        """Return the weights of TCP streams to a server, or from it."""
-        spread = self.update_spread if is_update else self.model_spread
-        return StreamWeights(spread, self.seed, self.num_workers, is_update=is_update)
+    def stream_weights(self) -> StreamWeights:
+        """Return the weights of TCP streams to a server."""
+        return StreamWeights(self.stream_spread, self.seed, self.num_workers)
 
     def capacities(self, period: int) -> dict[str, int]:
         """Return the rates of all links in a period of the trace, by name.

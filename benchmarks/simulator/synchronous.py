@@ -86,7 +86,7 @@ class SynchronousParameterServer(SynchronousRun):
                 self.route(worker, server),
                 8 * self.scenario.shard_bytes,
                 partial(self._arrive, worker, server),
-                weight=self.update_weights.weight(number, self.iteration),
+                weight=self.stream_weights.weight(number, self.iteration),
             )
 
     def _arrive(self, worker: str, server: str) -> None:
@@ -100,10 +100,9 @@ class SynchronousParameterServer(SynchronousRun):
             return
         self.begin_step(self.scenario.num_workers * self.scenario.num_servers)
         bits = 8 * self.scenario.shard_bytes
-        for number, receiver in enumerate(self.scenario.workers):
-            weight = self.model_weights.weight(number, self.iteration)
+        for receiver in self.scenario.workers:
             for sender in self.scenario.servers:
-                self.links.start(self.route(sender, receiver), bits, self._got, weight=weight)
+                self.links.start(self.route(sender, receiver), bits, self._got)
 
     def _got(self) -> None:
         if self.transferred():

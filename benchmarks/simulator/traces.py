@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-_LINKS, _COMPUTING, _SLOW_HOSTS, _SLOW_WORKERS, _UPDATE_WEIGHTS, _MODEL_WEIGHTS = range(6)
+_LINKS, _COMPUTING, _SLOW_HOSTS, _SLOW_WORKERS, _WEIGHTS = range(5)
 _SHARES = (1.0, 0.5, 0.25)
 
 
@@ -119,22 +119,22 @@ class RecordedComputing:
 
 
 class StreamWeights:
-    """How unequally TCP streams share a link: a weight for each worker and iteration, lognormal.
+    """How unequally TCP streams of many senders share a link: the drops hit some more than others.
 
-    Streams of many senders differ much, since drops hit some more than others; those of one sender
-    differ little, since they leave its one queue. With a spread of 0 all are equal.
+    A stream's weight is lognormal, and drawn for each worker and iteration. With a spread of 0 all
+    are equal. Streams of one sender leave its one queue in turn, so they have no weights.
     """
 
-    def __init__(self, spread: float, seed: int, num_workers: int, *, is_update: bool) -> None:
+    def __init__(self, spread: float, seed: int, num_workers: int) -> None:
         self._spread = spread
-        self._key = seed, _UPDATE_WEIGHTS if is_update else _MODEL_WEIGHTS
+        self._seed = seed
         self._num_workers = num_workers
         self._of_iteration = functools.lru_cache(maxsize=256)(self._draw)
 
     def weight(self, worker: int, iteration: int) -> float:
-        """Return the weight of a worker's stream (both numbers from 0)."""
+        """Return the weight of a worker's update (both numbers from 0)."""
         return float(self._of_iteration(iteration)[worker])
 
     def _draw(self, iteration: int) -> NDArray[np.float64]:
-        chance = _chance(*self._key, iteration)
+        chance = _chance(self._seed, _WEIGHTS, iteration)
         return np.exp(self._spread * chance.normal(size=self._num_workers))

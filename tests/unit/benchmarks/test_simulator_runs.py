@@ -33,9 +33,7 @@ from benchmarks.simulator.training_problem import LeastSquares, time_to_target
 
 ALL = list(CONTENDERS)
 ASYNCHRONOUS = [name for name in ALL if not CONTENDERS[name].is_synchronous]
-SCENARIO = Scenario(
-    num_workers=4, seed=7, update_bytes=1_250_000, update_spread=0.0, model_spread=0.0
-)
+SCENARIO = Scenario(num_workers=4, seed=7, update_bytes=1_250_000, stream_spread=0.0)
 """An update takes 0.1 s on a link."""
 
 
@@ -193,20 +191,19 @@ def test_compute_traces_by_setting() -> None:
 
 
 def test_streams_share_a_link_unequally() -> None:
-    weights = StreamWeights(0.6, 5, 1000, is_update=True)
+    weights = StreamWeights(0.6, 5, 1000)
     logarithms = np.log([weights.weight(worker, 3) for worker in range(1000)])
     assert abs(logarithms.mean()) < 0.1
     assert 0.5 < logarithms.std() < 0.7
-    again = StreamWeights(0.6, 5, 1000, is_update=True)
+    again = StreamWeights(0.6, 5, 1000)
     assert weights.weight(4, 2) == again.weight(4, 2)
     assert weights.weight(4, 2) != weights.weight(4, 1)
-    assert weights.weight(4, 2) != StreamWeights(0.6, 5, 1000, is_update=False).weight(4, 2)
-    even = StreamWeights(0.0, 5, 10, is_update=True)
+    even = StreamWeights(0.0, 5, 10)
     assert {even.weight(worker, 0) for worker in range(10)} == {1.0}
 
 
 def test_unequal_shares_end_one_after_the_other_and_move_the_same_bytes() -> None:
-    found = once("async-ps", 4, update_spread=0.6)
+    found = once("async-ps", 4, stream_spread=0.6)
     commits = times(found, TimelineKind.COMMIT)
     assert len(set(commits)) == 4
     assert commits[-1] == pytest.approx(1.8)
