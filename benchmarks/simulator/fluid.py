@@ -7,7 +7,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,12 +29,7 @@ class FluidFlow:
     on_end: Callable[[], None]
     cap_bits_per_s: float = math.inf
     weight: float = 1.0
-    left: float = field(init=False)
-    """Bits that have not moved."""
-    rate: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.left = self.bits
+    is_open: bool = field(default=True, init=False)
 
 
 class FluidNetwork:
@@ -47,23 +42,28 @@ class FluidNetwork:
         self.now_s = 0.0
         self._number = {link: number for number, link in enumerate(capacities)}
         self._capacities = np.array(list(capacities.values()), np.float64)
-        self._flows: dict[int, FluidFlow] = {}
-        self._left = np.zeros(0)
-        self._rates = np.zeros(0)
+        self._flows: list[FluidFlow] = []
+        """Those whose state the arrays below hold, in the order of their starts."""
+        self._started: list[FluidFlow] = []
+        """Those of the present moment, which are not in the arrays."""
+        self._sizes = np.zeros(0, np.int64)
+        """Numbers of links that each flow crosses."""
+        self._links = np.zeros(0, np.int64)
+        self._bits, self._left, self._caps, self._weights, self._rates = np.zeros((5, 0))
         self._calls: list[tuple[float, int, Callable[[], None]]] = []
         self._tickets = itertools.count()
         self._is_changed = True
+        self._are_caps_changed = False
         self._moved = np.zeros(len(self._capacities))
+        """By link, bits of ended flows."""
         self.num_events = 0
         """Times at which something happened."""
 
     @property
     def moved_bits(self) -> Mapping[str, float]:
         """By link, what ended flows have moved and open ones have moved so far."""
-        self._store()
         moved = self._moved.copy()
-        for flow in self._flows.values():
-            moved[flow.links] += flow.bits - flow.left
+        np.add.at(moved, self._links, np.repeat(self._bits - self._left, self._sizes))
         return dict(zip(self._number, (float(each) for each in moved), strict=True))
 
     def call_at(self, time_s: float, function: Callable[[], None]) -> None:
@@ -89,19 +89,19 @@ class FluidNetwork:
         if not len(numbers):
             self.call_at(self.now_s, on_end)
             return flow
-        self._change()
-        self._flows[id(flow)] = flow
+        self._is_changed = True
+        self._started.append(flow)
         return flow
 
     def cap(self, flow: FluidFlow, cap_bits_per_s: float) -> None:
         """Limit a flow from now on; what has ended stays as it is."""
-        if id(flow) in self._flows and flow.cap_bits_per_s != cap_bits_per_s:
-            self._change()
+        if flow.is_open and flow.cap_bits_per_s != cap_bits_per_s:
+            self._is_changed = self._are_caps_changed = True
             flow.cap_bits_per_s = cap_bits_per_s
 
     def set_capacities(self, capacities: Mapping[str, float]) -> None:
         """Change the rates of links from now on."""
-        self._change()
+        self._is_changed = True
         for link, capacity in capacities.items():
             self._capacities[self._number[link]] = capacity
 
@@ -122,27 +122,32 @@ class FluidNetwork:
             while self._calls and self._calls[0][0] <= self.now_s + _ROUNDING_S:
                 heapq.heappop(self._calls)[2]()
 
-    def _change(self) -> None:
-        if not self._is_changed:
-            self._store()
-            self._is_changed = True
-
-    def _store(self) -> None:
-        """Write the arrays' state back to the flows."""
-        if not self._is_changed:
-            for flow, left in zip(self._flows.values(), self._left.tolist(), strict=True):
-                flow.left = left
-
     def _compute_rates(self) -> None:
-        flows: Sequence[FluidFlow] = list(self._flows.values())
-        self._left = np.array([flow.left for flow in flows], np.float64)
-        sizes = [len(flow.links) for flow in flows]
-        starts = np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
-        links = np.concatenate([flow.links for flow in flows]) if flows else np.zeros(0, np.int64)
+        if self._started:
+            self._add_started()
+        if self._are_caps_changed:
+            self._caps = np.array([flow.cap_bits_per_s for flow in self._flows], np.float64)
+            self._are_caps_changed = False
+        starts = np.cumsum(self._sizes) - self._sizes
+        self._rates = max_min_rates(
+            self._capacities, starts, self._links, self._caps, self._weights
+        )
+        self._is_changed = False
+
+    def _add_started(self) -> None:
+        flows = self._started
+        self._started = []
+        self._flows += flows
+        sizes = np.array([len(flow.links) for flow in flows], np.int64)
+        bits = np.array([flow.bits for flow in flows], np.float64)
         caps = np.array([flow.cap_bits_per_s for flow in flows], np.float64)
         weights = np.array([flow.weight for flow in flows], np.float64)
-        self._rates = max_min_rates(self._capacities, starts, links, caps, weights)
-        self._is_changed = False
+        self._sizes = np.concatenate((self._sizes, sizes))
+        self._links = np.concatenate((self._links, *(flow.links for flow in flows)))
+        self._bits = np.concatenate((self._bits, bits))
+        self._left = np.concatenate((self._left, bits))
+        self._caps = np.concatenate((self._caps, caps))
+        self._weights = np.concatenate((self._weights, weights))
 
     def _next_end_s(self) -> float:
         moving = self._rates > 0
@@ -160,11 +165,17 @@ class FluidNetwork:
         numbers = np.flatnonzero((self._rates > 0) & (self._left <= self._rates * _ROUNDING_S))
         if not len(numbers):
             return []
-        self._change()
-        flows = list(self._flows.values())
-        ended = [flows[number] for number in numbers]
+        self._is_changed = True
+        ended = [self._flows[number] for number in numbers]
         for flow in ended:
-            del self._flows[id(flow)]
-            flow.left = 0.0
+            flow.is_open = False
             self._moved[flow.links] += flow.bits
+        stays = np.ones(len(self._flows), bool)
+        stays[numbers] = False
+        self._flows = [flow for flow in self._flows if flow.is_open]
+        self._links = self._links[np.repeat(stays, self._sizes)]
+        self._sizes = self._sizes[stays]
+        self._bits, self._left = self._bits[stays], self._left[stays]
+        self._caps, self._weights = self._caps[stays], self._weights[stays]
+        self._rates = self._rates[stays]
         return ended

@@ -11,6 +11,7 @@ that are slower than the scheduler knows slow all flows on them, as they do for 
 from __future__ import annotations
 
 import enum
+import itertools
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -225,14 +226,28 @@ class ScheduledRun(AsynchronousRun):
         bits: int,
         on_end: Callable[[], None],
     ) -> None:
-        """Start a flow that keeps a grant's rates from now on."""
+        """Start a flow that keeps a grant's rates, once its first span has begun."""
         now_s = self.links.now_s
-        first = next((span for span in spans if span.end_s > now_s), spans[-1])
-        cap = first.rate_bits_per_s if first.start_s <= now_s else 0
-        flow: FluidFlow = self.links.start(links, bits, on_end, cap_bits_per_s=cap)
-        for number, (start_s, end_s, rate) in enumerate(spans):
-            if start_s > now_s:
-                self.links.call_at(start_s, partial(self.links.cap, flow, rate))
-            is_last = number == len(spans) - 1
-            if end_s > now_s and not is_last and spans[number + 1].start_s > end_s:
-                self.links.call_at(end_s, partial(self.links.cap, flow, 0))
+        ahead = [span for span in spans if span.end_s > now_s] or [spans[-1]]
+        begin = partial(self._begin, links, ahead, bits, on_end)
+        if ahead[0].start_s > now_s:
+            self.links.call_at(ahead[0].start_s, begin)
+        else:
+            begin()
+
+    def _begin(
+        self,
+        links: Sequence[str],
+        spans: Sequence[RateSpan],
+        bits: int,
+        on_end: Callable[[], None],
+    ) -> None:
+        """Start a flow in its first span."""
+        flow: FluidFlow = self.links.start(
+            links, bits, on_end, cap_bits_per_s=spans[0].rate_bits_per_s
+        )
+        for span, following in itertools.pairwise(spans):
+            if following.start_s > span.end_s:
+                self.links.call_at(span.end_s, partial(self.links.cap, flow, 0))
+            change = partial(self.links.cap, flow, following.rate_bits_per_s)
+            self.links.call_at(following.start_s, change)
