@@ -23,7 +23,7 @@ class ComputeTimes(Protocol):
     def time_s(self, worker: int, iteration: int) -> float | None: ...
 
 
-class SimulatedRun:
+class FluidRun:
     """One contender on one scenario: its links with their changing rates, and its timeline."""
 
     def __init__(self, scenario: Scenario, computing: ComputeTimes | None = None) -> None:
@@ -69,7 +69,7 @@ class SimulatedRun:
 
 
 @dataclass(kw_only=True)
-class WorkerProgress:
+class IterationProgress:
     """Where a worker is in its iterations."""
 
     number: int
@@ -80,15 +80,16 @@ class WorkerProgress:
     """Servers from which a model is on its way, or which have not decided on the update."""
 
 
-class AsynchronousRun(SimulatedRun):
+class AsynchronousRun(FluidRun):
     """What all asynchronous contenders share; they differ in how updates travel."""
 
     def __init__(self, scenario: Scenario, computing: ComputeTimes | None = None) -> None:
         super().__init__(scenario, computing)
         self.versions = dict.fromkeys(scenario.servers, 0)
         """By server, updates that it has applied."""
-        self.progress: Mapping[str, WorkerProgress] = {
-            worker: WorkerProgress(number=number) for number, worker in enumerate(scenario.workers)
+        self.progress: Mapping[str, IterationProgress] = {
+            worker: IterationProgress(number=number)
+            for number, worker in enumerate(scenario.workers)
         }
 
     def start(self) -> None:

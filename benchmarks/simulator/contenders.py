@@ -11,7 +11,7 @@ from benchmarks.simulator.asynchronous import (
     ChainReplication,
     ComputeTimes,
     FairParameterServer,
-    SimulatedRun,
+    FluidRun,
 )
 from benchmarks.simulator.outcome import RunFigures, figures_of
 from benchmarks.simulator.scenario import Scenario
@@ -27,12 +27,12 @@ from switchfold.controller.scheduler.scheduler import SchedulerOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contender:
+class SimulatedContender:
     """A way to train, and how tables call it."""
 
     name: str
     label: str
-    make: Callable[[Scenario, ComputeTimes | None], SimulatedRun]
+    make: Callable[[Scenario, ComputeTimes | None], FluidRun]
     is_synchronous: bool = False
 
 
@@ -42,8 +42,8 @@ WHOLE_BATCH_WAIT_S = 1e6
 
 def _scheduled(
     places: GroupPlaces, batch_wait_s: float = SchedulerOptions().batch_wait_s
-) -> Callable[[Scenario, ComputeTimes | None], SimulatedRun]:
-    def make(scenario: Scenario, computing: ComputeTimes | None) -> SimulatedRun:
+) -> Callable[[Scenario, ComputeTimes | None], FluidRun]:
+    def make(scenario: Scenario, computing: ComputeTimes | None) -> FluidRun:
         # Each worker has one update under way, so 2 n is twice what delays are on average.
         tau_max = 2 * scenario.num_workers
         bound = DelayBound(tau_max=tau_max)
@@ -57,34 +57,38 @@ def _scheduled(
 CONTENDERS = {
     each.name: each
     for each in (
-        Contender(name="async-ps", label="asynchronous PS", make=FairParameterServer),
-        Contender(name="chain", label="PS, chain replication", make=ChainReplication),
-        Contender(
+        SimulatedContender(name="async-ps", label="asynchronous PS", make=FairParameterServer),
+        SimulatedContender(name="chain", label="PS, chain replication", make=ChainReplication),
+        SimulatedContender(
             name="sync-ps",
             label="synchronous PS",
             make=SynchronousParameterServer,
             is_synchronous=True,
         ),
-        Contender(name="ring", label="ring allreduce", make=RingAllreduce, is_synchronous=True),
-        Contender(
+        SimulatedContender(
+            name="ring", label="ring allreduce", make=RingAllreduce, is_synchronous=True
+        ),
+        SimulatedContender(
             name="switch-allreduce",
             label="switch allreduce",
             make=SwitchAllreduce,
             is_synchronous=True,
         ),
-        Contender(name="direct", label="scheduled", make=_scheduled(GroupPlaces.NOWHERE)),
-        Contender(name="hosts", label="scheduled, hosts add", make=_scheduled(GroupPlaces.HOSTS)),
-        Contender(
+        SimulatedContender(name="direct", label="scheduled", make=_scheduled(GroupPlaces.NOWHERE)),
+        SimulatedContender(
+            name="hosts", label="scheduled, hosts add", make=_scheduled(GroupPlaces.HOSTS)
+        ),
+        SimulatedContender(
             name="hosts-whole",
             label="hosts add, whole batches",
             make=_scheduled(GroupPlaces.HOSTS, WHOLE_BATCH_WAIT_S),
         ),
-        Contender(
+        SimulatedContender(
             name="switches",
             label="scheduled, switches add",
             make=_scheduled(GroupPlaces.SWITCHES),
         ),
-        Contender(
+        SimulatedContender(
             name="switches-whole",
             label="switches add, whole batches",
             make=_scheduled(GroupPlaces.SWITCHES, WHOLE_BATCH_WAIT_S),
@@ -110,7 +114,7 @@ class ContenderRun:
 
 
 def simulate(
-    contender: Contender,
+    contender: SimulatedContender,
     scenario: Scenario,
     *,
     duration_s: float,

@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.simulator.contenders import BASELINE, CONTENDERS, Contender, simulate
+from benchmarks.simulator.contenders import BASELINE, CONTENDERS, SimulatedContender, simulate
 from benchmarks.simulator.grid_plot import draw_grid
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.spread import Spread
@@ -31,7 +31,7 @@ RESULTS = Path(__file__).parents[1] / "results"
 
 
 def measure_cell(
-    scenario: Scenario, contenders: Iterable[Contender], seeds: Sequence[int], options: Any
+    scenario: Scenario, contenders: Iterable[SimulatedContender], seeds: Sequence[int], options: Any
 ) -> list[dict[str, Any]]:
     """Return a row for each contender, with the figures of every seed."""
     rows: list[dict[str, Any]] = []

@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.simulator.contenders import CONTENDERS, Contender, simulate
+from benchmarks.simulator.contenders import CONTENDERS, SimulatedContender, simulate
 from benchmarks.simulator.outcome import figures_of
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.timeline import (
@@ -101,7 +101,7 @@ def scenario_of(
 
 
 def compare(
-    events: Sequence[TimelineEvent], contender: Contender, scenario: Scenario, draws: int
+    events: Sequence[TimelineEvent], contender: SimulatedContender, scenario: Scenario, draws: int
 ) -> tuple[list[Comparison], Sequence[TimelineEvent]]:
     """Return the figures of a record beside the means of its simulations, and the first's events.
 
@@ -127,7 +127,7 @@ def compare(
 
 
 def _figures(
-    events: Sequence[TimelineEvent], contender: Contender, scenario: Scenario
+    events: Sequence[TimelineEvent], contender: SimulatedContender, scenario: Scenario
 ) -> Mapping[str, float]:
     commits = [event.time_s for event in events if event.event is TimelineKind.COMMIT]
     if not commits:

@@ -21,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.simulator.clusters import cluster_of
-from benchmarks.simulator.contenders import CONTENDERS, Contender, simulate
+from benchmarks.simulator.contenders import CONTENDERS, SimulatedContender, simulate
 from benchmarks.simulator.scale_plot import draw_scale
 from benchmarks.simulator.spread import Spread
 from benchmarks.simulator.traces import ComputeSetting, LinkSetting
@@ -35,7 +35,7 @@ HEAD = (
 
 
 def measure(
-    num_workers: int, contender: Contender, seeds: Sequence[int], options: Any
+    num_workers: int, contender: SimulatedContender, seeds: Sequence[int], options: Any
 ) -> dict[str, Any]:
     """Return the figures of all seeds."""
     runs: list[dict[str, Any]] = []

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from benchmarks.simulator.asynchronous import ComputeTimes, SimulatedRun
+from benchmarks.simulator.asynchronous import ComputeTimes, FluidRun
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.timeline import TimelineKind
 
 
-class SynchronousRun(SimulatedRun):
+class SynchronousRun(FluidRun):
     """All workers compute, exchange their updates, and begin the next iteration together."""
 
     def __init__(self, scenario: Scenario, computing: ComputeTimes | None = None) -> None:
