@@ -26,6 +26,11 @@ COLOURS = {
 }
 
 
+def plain_number(value: float, _: object) -> str:
+    """Return a tick's label without a power of ten."""
+    return f"{value:g}"
+
+
 def draw_grid(rows: Sequence[dict[str, Any]], path: Path) -> None:
     """Write bars of updates/s and of the time to the target, over plain asynchronous PS."""
     cells = list(dict.fromkeys((row["links"], row["computing"]) for row in rows))
@@ -51,7 +56,7 @@ def draw_grid(rows: Sequence[dict[str, Any]], path: Path) -> None:
                 )
         axes.axhline(1.0, color="black", linewidth=0.8)
         axes.set_yscale("log", base=2)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.yaxis.set_major_formatter(plain_number)
         axes.grid(axis="y", alpha=0.3)
     both[0].set_ylabel("updates/s,\ntimes asynchronous PS")
     both[1].set_ylabel("speed to the target loss,\ntimes asynchronous PS")

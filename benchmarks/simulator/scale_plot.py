@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.simulator.contenders import CONTENDERS
-from benchmarks.simulator.grid_plot import COLOURS
+from benchmarks.simulator.grid_plot import COLOURS, plain_number
 from benchmarks.support.plot import untyped
 
 
@@ -46,7 +46,7 @@ def draw_scale(rows: Sequence[dict[str, Any]], path: Path) -> None:
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_xticks(sorted({row["workers"] for row in rows}))
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_major_formatter(plain_number)
         axes.set_xlabel("workers")
         axes.set_ylabel(label)
         axes.grid(alpha=0.3)

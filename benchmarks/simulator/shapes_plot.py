@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.simulator import published
+from benchmarks.simulator.grid_plot import plain_number
 from benchmarks.support.plot import untyped
 from switchfold.controller.cli.workloads.zipf import ZipfRanks
 
@@ -65,7 +66,7 @@ def _draw_poseidon(axes: Any, rate: int, found: Mapping[str, Sequence[float]]) -
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(lambda value, _: f"{value:g}")
+        axis.set_major_formatter(plain_number)
     axes.set_xlabel("nodes")
     axes.set_ylabel("speed-up over one node")
     axes.set_title(f"VGG19-22K, {rate} GbE", fontsize=10)
@@ -84,7 +85,7 @@ def _draw_switchml(axes: Any, rates: Mapping[str, Sequence[float]]) -> None:
         axes.plot(workers, [each / 1e9 for each in values], "o", color=colour, label=label)
     axes.set_xscale("log", base=2)
     axes.set_xticks(workers)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.xaxis.set_major_formatter(plain_number)
     axes.set_ylim(0, 3.2)
     axes.set_xlabel("workers")
     axes.set_ylabel("billion float32 values/s of a worker")

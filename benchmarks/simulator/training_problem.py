@@ -48,7 +48,7 @@ class LeastSquares:
         truth = chance.normal(size=NUM_WEIGHTS)
         targets = samples @ truth + chance.normal(size=NUM_SAMPLES)
         curvature = samples.T @ samples / NUM_SAMPLES
-        optimum = np.linalg.solve(curvature, samples.T @ targets / NUM_SAMPLES)
+        optimum = np.linalg.solve(curvature, samples.T @ targets / NUM_SAMPLES).astype(np.float64)
         return cls(samples=samples, targets=targets, optimum=optimum, curvature=curvature)
 
     def excess(self, weights: NDArray[np.float64]) -> float:
