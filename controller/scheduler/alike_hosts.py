@@ -43,11 +43,18 @@ class AlikeHosts:
             self._own[host] = tuple(own)
             self._patterns[host] = known.setdefault(pattern, len(known))
 
+    def own_links(self, host: str) -> tuple[str, ...]:
+        """Return the links that only a host's routes use."""
+        return self._own[host]
+
+    def kind(self, host: str, residual: ResidualNetwork) -> object:
+        """Return what is equal for hosts that are alike now."""
+        rates = (residual.rate(link) for link in self._own[host])
+        return self._patterns[host], tuple([each.steps for each in rates])
+
     def one_of_each(self, hosts: Sequence[str], residual: ResidualNetwork) -> list[str]:
         """Return the first of all hosts that are alike now."""
         first: dict[object, str] = {}
         for host in hosts:
-            rates = (residual.rate(link) for link in self._own[host])
-            free = tuple((tuple(rate.times), tuple(rate.rates)) for rate in rates)
-            first.setdefault((self._patterns[host], free), host)
+            first.setdefault(self.kind(host, residual), host)
         return list(first.values())

@@ -9,15 +9,17 @@ group's length and the aggregators are chosen is ours, and so are groups at swit
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from .alike_hosts import AlikeHosts
 from .checks import check_whole
 from .errors import InvalidTransferError
 from .network import ResidualNetwork, TransferNetwork
+from .planning.gathering import Gatherings
 from .transfers import PlannedTransfer, TransferGroup, TransferRequest
 
 _EPSILON_S: Final = 1e-9
@@ -39,6 +41,22 @@ class AggregationPlaces:
         check_whole("most_members", self.most_members, 2)
 
 
+class PlanAim(enum.Enum):
+    """What a plan makes least."""
+
+    SUM_OF_COMMITS = enum.auto()
+    LAST_COMMIT = enum.auto()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanGoal:
+    """What a plan is for."""
+
+    aim: PlanAim = PlanAim.SUM_OF_COMMITS
+    earliest_commit_s: float = 0.0
+    """When the server applies the last update before the batch."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class BatchPlan:
     """A batch with its groups, and the network with its reservations."""
@@ -49,15 +67,17 @@ class BatchPlan:
     """By transfer id, when the server can apply it."""
     residual: ResidualNetwork
 
-    @property
-    def cost(self) -> tuple[float, float, int]:
-        """What is least in the best plan: sum of commit times, makespan, messages. In this order.
+    def cost(self, aim: PlanAim) -> tuple[float, float, int]:
+        """Return what is least in the best plan: the aim, the other one, messages. In this order.
 
         Times count in whole nanoseconds, so that rounding does not break ties.
         """
-        total_s = sum(self.commits_s.values())
-        last_s = max(self.commits_s.values(), default=0.0)
-        return round(total_s, 9), round(last_s, 9), len(self.direct) + len(self.groups)
+        total_s = round(sum(self.commits_s.values()), 9)
+        last_s = round(max(self.commits_s.values(), default=0.0), 9)
+        messages = len(self.direct) + len(self.groups)
+        if aim is PlanAim.LAST_COMMIT:
+            return last_s, total_s, messages
+        return total_s, last_s, messages
 
 
 def plan_groups(
@@ -66,13 +86,12 @@ def plan_groups(
     now_s: float,
     places: AggregationPlaces,
     *,
-    earliest_commit_s: float = 0.0,
+    goal: PlanGoal = PlanGoal(),
     num_direct: int | None = None,
 ) -> BatchPlan:
-    """Return the best plan of an ordered batch; `residual` itself does not change.
+    """Return the best plan of an ordered batch by its aim; `residual` itself does not change.
 
     `num_direct` forces the length of the first group; by default, the best is searched.
-    `earliest_commit_s` is when the server applies the last update before the batch.
 
     Cost: one plan for each length k of the first group until the direct transfers alone cost more
     than the best plan, at most n + 1. Each is O(groups x aggregators x members) plans of legs.
@@ -82,27 +101,44 @@ def plan_groups(
     usable = _usable_places(residual.network, ordered, places)
     workers = sorted({request.worker for request in ordered})
     alike = AlikeHosts(residual.network, workers, ordered[0].server, usable.hosts)
-    prefix = _Batch(residual.fork(), now_s, usable, alike, earliest_commit_s)
-    best: BatchPlan | None = None
-    for count in range(len(ordered) + 1):
-        if count:
-            prefix.send_directly(ordered[count - 1])
-        if num_direct is not None and count != num_direct:
-            continue
+    gatherings = Gatherings(ordered, now_s, alike, usable.most_members)
+    setting = _Setting(ordered, now_s, usable, alike, gatherings, goal.aim)
+    prefix = _Batch(residual.fork(), setting, goal.earliest_commit_s)
+    forks: list[_Batch] = []
+    """By length of the first group."""
+    best: tuple[tuple[float, float, int], int, BatchPlan] | None = None
+    for count in _lengths(len(ordered), len(usable.hosts), num_direct):
+        while len(forks) <= count:
+            if forks:
+                prefix.send_directly()
+            forks.append(prefix.fork())
+        batch = forks[count]
         # The direct transfers' part of the cost only grows with the count.
-        if best and prefix.least_total_s(len(ordered) - count) > best.cost[0]:
+        if best and batch.least_cost_s() > best[0][0]:
             break
-        batch = prefix.fork()
-        if not batch.complete(ordered[count:], best.cost[0] if best else math.inf):
-            continue
-        plan = batch.plan()
-        if best is None or plan.cost < best.cost:
-            best = plan
+        if batch.complete(best[0][0] if best else math.inf):
+            plan = batch.plan()
+            cost = plan.cost(goal.aim)
+            if best is None or (cost, count) < best[:2]:
+                best = cost, count, plan
     if best is None:
         raise InvalidTransferError(
             f"num_direct is {num_direct}; the batch has {len(ordered)} updates"
         )
-    return best
+    return best[2]
+
+
+def _lengths(num_updates: int, num_hosts: int, num_direct: int | None) -> list[int]:
+    """Return lengths of the first group to try: a likely one first, which rules out others.
+
+    It is the best one for equal updates on equal links: each host gathers one more than the one
+    before it.
+    """
+    if num_direct is not None:
+        return [num_direct] if 0 <= num_direct <= num_updates else []
+    likely = (num_updates - num_hosts * (num_hosts - 1) // 2) // (num_hosts + 1)
+    likely = max(0, likely)
+    return [likely, *range(likely), *range(likely + 1, num_updates + 1)]
 
 
 def _usable_places(
@@ -127,70 +163,104 @@ def _usable_places(
     return replace(places, hosts=tuple(sorted(hosts)), switches=switches)
 
 
+class _Setting(NamedTuple):
+    """What all plans of a batch have in common."""
+
+    ordered: Sequence[TransferRequest]
+    now_s: float
+    places: AggregationPlaces
+    alike: AlikeHosts
+    gatherings: Gatherings
+    aim: PlanAim
+
+
 class _Batch:
     """A plan in the making."""
 
-    def __init__(
-        self,
-        residual: ResidualNetwork,
-        now_s: float,
-        places: AggregationPlaces,
-        alike: AlikeHosts,
-        last_commit_s: float,
-    ) -> None:
+    def __init__(self, residual: ResidualNetwork, setting: _Setting, last_commit_s: float) -> None:
         self._residual = residual
-        self._now_s = now_s
-        self._places = places
-        self._alike = alike
-        self._free = list(places.hosts)
-        self._busy_s = now_s
+        self._setting = setting
+        self._free = list(setting.places.hosts)
+        self._num_sent = 0
+        """Updates that are planned, from the first on."""
+        self._busy_s = setting.now_s
         """When the server's link has done all that is planned so far."""
-        self.last_commit_s = max(now_s, last_commit_s)
+        self._last_commit_s = max(setting.now_s, last_commit_s)
+        self._total_s: float = 0
+        """Sum of the commit times so far."""
         self._direct: list[PlannedTransfer] = []
         self._groups: list[TransferGroup] = []
-        self.commits_s: dict[int, float] = {}
+        self._commits_s: dict[int, float] = {}
 
     def fork(self) -> _Batch:
         """Return a copy that can go on by itself."""
-        copy = _Batch(
-            self._residual.fork(), self._now_s, self._places, self._alike, self.last_commit_s
-        )
+        copy = _Batch(self._residual.fork(), self._setting, self._last_commit_s)
         copy._free = list(self._free)
+        copy._num_sent = self._num_sent
         copy._busy_s = self._busy_s
+        copy._total_s = self._total_s
         copy._direct = list(self._direct)
         copy._groups = list(self._groups)
-        copy.commits_s = dict(self.commits_s)
+        copy._commits_s = dict(self._commits_s)
         return copy
 
     def plan(self) -> BatchPlan:
         return BatchPlan(
             direct=tuple(self._direct),
             groups=tuple(self._groups),
-            commits_s=self.commits_s,
+            commits_s=self._commits_s,
             residual=self._residual,
         )
 
-    def least_total_s(self, num_left: int) -> float:
-        """Return the least sum of commit times: no later commit is before the last one so far."""
-        return round(sum(self.commits_s.values()) + num_left * self.last_commit_s, 9)
+    def least_cost_s(self) -> float:
+        """Return the least that the plan can cost: no later commit is before the last one."""
+        if self._setting.aim is PlanAim.LAST_COMMIT:
+            return round(self._last_commit_s, 9)
+        num_left = len(self._setting.ordered) - self._num_sent
+        return round(self._total_s + num_left * self._last_commit_s, 9)
 
-    def complete(self, rest: Sequence[TransferRequest], most_s: float) -> bool:
-        """Plan what follows the first group; return False if the sum would exceed `most_s`."""
-        at = 0
-        while at < len(rest):
-            if self.least_total_s(len(rest) - at) > most_s:
+    def _least_direct_cost_s(self) -> float:
+        """Return the least that the plan can cost if no group follows.
+
+        When an update is committed, all bits up to its own have passed the server's last link.
+        """
+        setting = self._setting
+        rest = setting.ordered[self._num_sent :]
+        routes = (self._residual.network.route(each.worker, each.server) for each in rest)
+        last_links = {route[-1] for route in routes if route}
+        if len(last_links) != 1:
+            return self.least_cost_s()
+        rate = self._residual.rate(last_links.pop())
+        total_s, bits, commit_s = self._total_s, 0, self._last_commit_s
+        for request in rest:
+            if request.worker != request.server:
+                bits += request.bits
+            commit_s = max(self._last_commit_s, rate.earliest_end_s(setting.now_s, bits))
+            total_s += commit_s
+        cost_s = commit_s if setting.aim is PlanAim.LAST_COMMIT else total_s
+        return round(cost_s, 9) - _EPSILON_S
+
+    def complete(self, most_s: float) -> bool:
+        """Plan what follows the first group; return False if its cost would exceed `most_s`."""
+        has_groups = True
+        while self._num_sent < len(self._setting.ordered):
+            if self.least_cost_s() > most_s:
                 return False
-            group = self._best_group(rest[at:])
+            if has_groups and not self._free and not self._setting.places.switches:
+                has_groups = False
+                if self._least_direct_cost_s() > most_s:
+                    return False
+            group = self._best_group()
             if group is None:
-                self.send_directly(rest[at])
-                at += 1
+                self.send_directly()
             else:
                 self._send_group(group)
-                at += len(group.members)
         return True
 
-    def send_directly(self, request: TransferRequest) -> None:
-        planned = _leg(self._residual, request, request.server, self._now_s)
+    def send_directly(self) -> None:
+        """Plan the next update as a message of its own."""
+        request = self._setting.ordered[self._num_sent]
+        planned = _leg(self._residual, request, request.server, self._setting.now_s)
         self._residual.reserve(planned.links, planned.spans)
         self._direct.append(planned)
         self._commit([planned], planned.end_s)
@@ -206,17 +276,20 @@ class _Batch:
 
     def _commit(self, members: Sequence[PlannedTransfer], end_s: float) -> None:
         self._busy_s = max(self._busy_s, end_s)
-        self.last_commit_s = max(self.last_commit_s, end_s)
+        self._last_commit_s = max(self._last_commit_s, end_s)
+        self._num_sent += len(members)
         for member in members:
-            self.commits_s[member.request.transfer_id] = self.last_commit_s
+            self._commits_s[member.request.transfer_id] = self._last_commit_s
+            self._total_s += self._last_commit_s
 
-    def _best_group(self, rest: Sequence[TransferRequest]) -> TransferGroup | None:
+    def _best_group(self) -> TransferGroup | None:
         """Return the group with most members, of these the one whose sum arrives first."""
-        found = [self._at_switch(name, rest) for name in sorted(self._places.switches)]
-        found += [
-            self._at_host(host, rest)
-            for host in self._alike.one_of_each(self._free, self._residual)
-        ]
+        places, alike = self._setting.places, self._setting.alike
+        if not self._free and not places.switches:
+            return None
+        rest = self._setting.ordered[self._num_sent :] if places.switches else ()
+        found = [self._at_switch(name, rest) for name in sorted(places.switches)]
+        found += [self._at_host(host) for host in alike.one_of_each(self._free, self._residual)]
         groups = [group for group in found if group is not None]
         return min(
             groups,
@@ -224,30 +297,33 @@ class _Batch:
             default=None,
         )
 
-    def _at_host(self, host: str, rest: Sequence[TransferRequest]) -> TransferGroup | None:
+    def _at_host(self, host: str) -> TransferGroup | None:
         """Return the group that a host gathers while the server's link is busy, if any."""
-        trial = self._residual.fork()
-        members: list[PlannedTransfer] = []
-        for request in rest[: self._places.most_members]:
-            leg = _leg(trial, request, host, self._now_s)
-            if leg.end_s > self._busy_s + _EPSILON_S:
-                break
-            trial.reserve(leg.links, leg.spans)
-            members.append(leg)
-        if len(members) < 2:
+        first, residual = self._num_sent, self._residual
+        legs = self._setting.gatherings.legs(first, host, residual, self._busy_s)
+        if len(legs) < 2:
             return None
-        gathered_s = max(member.end_s for member in members)
-        sum_ = _sum_of([member.request for member in members])
-        leg = _leg(trial, sum_, sum_.server, gathered_s, sender=host)
+        requests = self._setting.ordered[first : first + len(legs)]
+        gathered_s = max([leg.end_s for leg in legs])
+        route = residual.network.route(host, requests[0].server)
+        used = {link for leg in legs for link in leg.links}
+        if not used.isdisjoint(route):
+            residual = residual.fork()
+            for leg in legs:
+                residual.reserve(leg.links, leg.spans)
+        spans = residual.plan(route, _sum_bits(requests), gathered_s)
         return TransferGroup(
             group_id=len(self._groups),
             aggregator=host,
             is_switch=False,
-            members=tuple(members),
+            members=tuple(
+                PlannedTransfer(request=request, links=leg.links, spans=leg.spans, end_s=leg.end_s)
+                for request, leg in zip(requests, legs, strict=True)
+            ),
             gathered_s=gathered_s,
-            links=leg.links,
-            spans=leg.spans,
-            end_s=leg.end_s,
+            links=route,
+            spans=spans,
+            end_s=spans[-1].end_s if spans else gathered_s,
         )
 
     def _at_switch(self, switch: str, rest: Sequence[TransferRequest]) -> TransferGroup | None:
@@ -256,9 +332,9 @@ class _Batch:
         All members move at one rate, so each further one must be worth it: the sum of commit times
         is less than if it followed the group by itself.
         """
-        below = self._places.switches[switch]
+        below = self._setting.places.switches[switch]
         best: TransferGroup | None = None
-        for count in range(1, min(len(rest), self._places.most_members) + 1):
+        for count in range(1, min(len(rest), self._setting.places.most_members) + 1):
             member = rest[count - 1]
             if member.worker not in below:
                 break
@@ -268,7 +344,9 @@ class _Batch:
             if best:
                 trial = self._residual.fork()
                 trial.reserve(best.links, best.spans)
-                alone_s = max(_leg(trial, member, member.server, self._now_s).end_s, best.end_s)
+                alone_s = max(
+                    _leg(trial, member, member.server, self._setting.now_s).end_s, best.end_s
+                )
                 apart_s = (count - 1) * best.end_s + alone_s
                 if count * group.end_s >= apart_s + _EPSILON_S:
                     break
@@ -280,14 +358,13 @@ class _Batch:
     ) -> TransferGroup | None:
         """Return the group of just these, None if two of them would share a link."""
         network = self._residual.network
-        sum_ = _sum_of(requests)
         routes = [network.route(request.worker, switch) for request in requests]
         links = [link for route in routes for link in route]
-        links += network.route(switch, sum_.server)
+        links += network.route(switch, requests[0].server)
         if len(set(links)) < len(links):
             return None
-        spans = self._residual.plan(links, sum_.bits, self._now_s)
-        end_s = spans[-1].end_s if spans else self._now_s
+        spans = self._residual.plan(links, _sum_bits(requests), self._setting.now_s)
+        end_s = spans[-1].end_s if spans else self._setting.now_s
         return TransferGroup(
             group_id=len(self._groups),
             aggregator=switch,
@@ -296,32 +373,23 @@ class _Batch:
                 PlannedTransfer(request=request, links=route, spans=(), end_s=end_s)
                 for request, route in zip(requests, routes, strict=True)
             ),
-            gathered_s=spans[0].start_s if spans else self._now_s,
+            gathered_s=spans[0].start_s if spans else self._setting.now_s,
             links=tuple(links),
             spans=spans,
             end_s=end_s,
         )
 
 
-def _sum_of(members: Sequence[TransferRequest]) -> TransferRequest:
-    """Return the message with the sum: as large as the largest, as old as the oldest (ours)."""
-    return replace(
-        members[0],
-        size_bytes=max(member.size_bytes for member in members),
-        version=min(member.version for member in members),
-        norm=sum(member.norm for member in members),
-    )
+def _sum_bits(members: Sequence[TransferRequest]) -> int:
+    """Return the size of the message with the sum: that of the largest member (ours)."""
+    return max([member.bits for member in members])
 
 
 def _leg(
-    residual: ResidualNetwork,
-    request: TransferRequest,
-    receiver: str,
-    start_s: float,
-    sender: str = "",
+    residual: ResidualNetwork, request: TransferRequest, receiver: str, start_s: float
 ) -> PlannedTransfer:
     """Return when a request's bytes would be at a station."""
-    links = residual.network.route(sender or request.worker, receiver)
+    links = residual.network.route(request.worker, receiver)
     spans = residual.plan(links, request.bits, start_s)
     end_s = spans[-1].end_s if spans else start_s
     return PlannedTransfer(request=request, links=links, spans=spans, end_s=end_s)

@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from .checks import check_whole
 from .errors import NoRouteError, UnknownStationError
-from .residual_rate import RateSpan, ResidualRate
+from .residual_rate import RateSpan, ResidualRate, append_span
 
 Links = tuple[str, ...]
 """Names of directed links, in the order of a route."""
@@ -110,21 +110,26 @@ class ResidualNetwork:
     def __init__(self, network: TransferNetwork) -> None:
         self.network = network
         self._rates: dict[str, ResidualRate] = {}
-        """Of links with reservations."""
+        """Of links with reservations, without the new ones."""
+        self._new: dict[str, tuple[RateSpan, ...]] = {}
+        """Spans to subtract once somebody looks at the link: trials end with many that nobody
+        has looked at."""
 
     def fork(self) -> ResidualNetwork:
         """Return a copy for trials. Cost: O(links with reservations)."""
         copy = ResidualNetwork(self.network)
-        copy._rates = dict(self._rates)
+        copy.adopt(self)
         return copy
 
     def adopt(self, trial: ResidualNetwork) -> None:
         """Take over the reservations of a fork."""
         self._rates = dict(trial._rates)
+        self._new = dict(trial._new)
 
     def replace_network(self, network: TransferNetwork) -> None:
         """Go on with other capacities and routes; all reservations stay as they are."""
         old, new = self.network.capacities_bits_per_s, network.capacities_bits_per_s
+        self._subtract_all()
         self._rates = {
             link: rate.shifted(new.get(link, 0) - old.get(link, 0))
             for link, rate in self._rates.items()
@@ -134,12 +139,25 @@ class ResidualNetwork:
     def at_least_0(self) -> ResidualNetwork:
         """Return a copy in which no rate is below 0."""
         copy = ResidualNetwork(self.network)
+        self._subtract_all()
         copy._rates = {link: rate.at_least_0() for link, rate in self._rates.items()}
         return copy
 
     def rate(self, link: str) -> ResidualRate:
         """Return what is free of a link."""
-        return self._rates.get(link) or self.network.idle.get(link) or _NO_LINK
+        spans = self._new.pop(link, None) if self._new else None
+        rate = self._rates.get(link) or self.network.idle.get(link) or _NO_LINK
+        if spans:
+            rate = self._rates[link] = rate.less(spans)
+        return rate
+
+    def state(self, link: str) -> object:
+        """Return an object that is the same one while the reservations of a link are."""
+        return self._new.get(link) or self._rates.get(link)
+
+    def _subtract_all(self) -> None:
+        for link in list(self._new):
+            self.rate(link)
 
     def plan(self, links: Sequence[str], bits: int, start_s: float) -> tuple[RateSpan, ...]:
         """Return the spans in which a transfer of some bits over links would end earliest.
@@ -150,6 +168,11 @@ class ResidualNetwork:
         if not links:
             return ()
         rates = [self.rate(link) for link in links]
+        changing = [each for each in rates if each.times[-1] > start_s]
+        if len(changing) <= 1:
+            steady = [each.rates[-1] for each in rates if each not in changing]
+            most = min(steady) if steady else max(changing[0].rates)
+            return (changing or rates)[0].spans(start_s, bits, most)
         steps = [bisect_right(each.times, start_s) - 1 for each in rates]
         spans: list[RateSpan] = []
         now_s, left = start_s, float(bits)
@@ -164,9 +187,9 @@ class ResidualNetwork:
                 if end_s <= next_s:
                     if not spans and end_s > now_s:
                         return (RateSpan(now_s, end_s, rate),)
-                    _append(spans, RateSpan(now_s, end_s, rate))
+                    append_span(spans, RateSpan(now_s, end_s, rate))
                     return tuple(spans)
-                _append(spans, RateSpan(now_s, next_s, rate))
+                append_span(spans, RateSpan(now_s, next_s, rate))
                 left -= rate * (next_s - now_s)
                 if left <= 0:  # by rounding
                     return tuple(spans)
@@ -181,9 +204,13 @@ class ResidualNetwork:
         self, links: Iterable[str], spans: Sequence[RateSpan], *, may_exceed: bool = False
     ) -> None:
         """Subtract spans from what is free of links; `may_exceed` lets them take more than that."""
-        if spans:
-            for link in links:
-                self._rates[link] = self.rate(link).less(spans, may_exceed=may_exceed)
+        if not spans:
+            return
+        for link in links:
+            if may_exceed:
+                self._rates[link] = self.rate(link).less(spans, may_exceed=True)
+            else:
+                self._new[link] = (*self._new.get(link, ()), *spans)
 
     def release(self, links: Iterable[str], spans: Iterable[RateSpan], from_s: float) -> None:
         """Give back what spans reserved from a time on."""
@@ -198,6 +225,7 @@ class ResidualNetwork:
 
     def forget(self, before_s: float) -> None:
         """Drop what was reserved before a time; it bounds memory and cost."""
+        self._subtract_all()
         rates = {link: rate.since(before_s) for link, rate in self._rates.items()}
         capacities = self.network.capacities_bits_per_s
         self._rates = {
@@ -205,14 +233,3 @@ class ResidualNetwork:
             for link, rate in rates.items()
             if len(rate.rates) > 1 or rate.rates[0] != capacities.get(link, 0)
         }
-
-
-def _append(spans: list[RateSpan], span: RateSpan) -> None:
-    """Add a span; it joins the last one if it goes on at the same rate."""
-    if span.end_s <= span.start_s:
-        return  # shorter than a float can tell
-    last = spans[-1] if spans else None
-    if last and last.end_s == span.start_s and last.rate_bits_per_s == span.rate_bits_per_s:
-        spans[-1] = last._replace(end_s=span.end_s)
-    else:
-        spans.append(span)

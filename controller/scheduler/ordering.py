@@ -10,12 +10,13 @@ the treatment of deadlines are ours.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Sequence
+from heapq import heappop, heappush
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .delay_bound import DeadlinePositions, DelayBound
 from .network import Links, ResidualNetwork
@@ -52,6 +53,7 @@ class _Request(Protocol):
     def bits(self) -> int: ...
 
 
+ResidualLink = tuple[ResidualNetwork, str]
 _RequestT = TypeVar("_RequestT", bound=_Request)
 
 
@@ -78,9 +80,10 @@ def order_transfers(
     order of the arguments does not matter. `next_commit` is the number of updates that the server
     will have applied before the batch.
 
-    Cost of a batch of n: O(n (n + s)) in numpy for lower bounds, with s steps on the server's
-    links, and in Python a plan of O(steps) for each update whose lower bound is below the least
-    end. That is about one per decision if the server's link is what limits; n at worst.
+    Cost of a batch of n: for each decision, O(s) for the lower bound of each class of similar
+    updates (at most 8), with s steps on the server's link, and a plan of O(steps) for each update
+    whose lower bound is below the least end. That is about one per decision if the server's link
+    is what limits; n at worst.
     """
     by_version = _by_version(requests)
     ordering = _Ordering(residual, by_version, now_s)
@@ -124,12 +127,90 @@ def _by_version(requests: Sequence[_RequestT]) -> list[_RequestT]:
     return sorted(requests, key=lambda r: (r.version, r.worker, r.transfer_id))
 
 
+class _SimilarRequests:
+    """Undecided requests that share a link, and whose other links carry about the same.
+
+    Of two, the smaller one ends first on the shared link alone, so its end bounds that of both.
+    """
+
+    def __init__(self, shared: ResidualLink | None, most_bits_per_s: float) -> None:
+        """`shared` is None for requests that cross no link."""
+        self._shared = shared
+        self._most_bits_per_s = most_bits_per_s
+        self.by_bits: dict[int, list[int]] = {}
+        """Numbers of the requests, rising."""
+        self.sizes: list[int] = []
+        """Bits of the requests that are left, rising."""
+
+    def add(self, number: int, bits: int) -> None:
+        """Add a request; numbers rise."""
+        if bits not in self.by_bits:
+            self.by_bits[bits] = []
+            insort(self.sizes, bits)
+        self.by_bits[bits].append(number)
+
+    def remove(self, number: int, bits: int) -> None:
+        """Take a request out."""
+        numbers = self.by_bits[bits]
+        numbers.remove(number)
+        if not numbers:
+            self.sizes.remove(bits)
+
+    def least_end_s(self, bits: int, now_s: float) -> float:
+        """Return a lower bound of the end times of requests of a size."""
+        if self._shared is None:
+            return round(now_s, _DIGITS)
+        residual, link = self._shared
+        end_s = residual.rate(link).earliest_end_s(now_s, bits, self._most_bits_per_s)
+        return round(end_s, _DIGITS)
+
+
+class _Candidates:
+    """Requests in the order of what is known of their ends, least first; ties by number.
+
+    Bounds are looked up only as far as they are needed.
+    """
+
+    def __init__(self, classes: Sequence[_SimilarRequests], now_s: float) -> None:
+        self._now_s = now_s
+        self._heap: list[tuple[float, int, bool, int, int]] = []
+        """(end, number, whether it is only a bound, class, bits)."""
+        self._classes = classes
+        self._next_size = [0] * len(classes)
+        self._last_bound = [-math.inf] * len(classes)
+        for at in range(len(classes)):
+            self._reach(at, -math.inf)
+
+    def pop(self) -> tuple[float, int, bool]:
+        """Return the first one: end, number, and whether it is only a bound."""
+        end_s, number, is_bound, at, bits = heappop(self._heap)
+        if is_bound:
+            numbers = self._classes[at].by_bits[bits]
+            place = bisect_right(numbers, number)
+            if place < len(numbers):
+                heappush(self._heap, (end_s, numbers[place], True, at, bits))
+            self._reach(at, end_s)
+        return end_s, number, is_bound
+
+    def push(self, end_s: float, number: int) -> None:
+        """Put back a request of which more is known."""
+        heappush(self._heap, (end_s, number, False, 0, 0))
+
+    def _reach(self, at: int, end_s: float) -> None:
+        """Have the first request of all sizes that could end so early, and one beyond."""
+        requests = self._classes[at]
+        while self._last_bound[at] <= end_s and self._next_size[at] < len(requests.sizes):
+            bits = requests.sizes[self._next_size[at]]
+            self._next_size[at] += 1
+            self._last_bound[at] = bound_s = requests.least_end_s(bits, self._now_s)
+            heappush(self._heap, (bound_s, requests.by_bits[bits][0], True, at, bits))
+
+
 class _Ordering:
     """One batch.
 
-    Within a batch, reservations only grow, so a planned end is a lower bound for the same update
-    until the batch ends. The link of a route that most others share gives another one. Both are
-    kept as arrays.
+    Within a batch, reservations only grow, so a planned end is a lower bound for the same request
+    until the batch ends. The link of a route that most others share gives another one.
     """
 
     def __init__(
@@ -141,15 +222,15 @@ class _Ordering:
         self._requests = requests
         network = residual.network
         self._links = [network.route(r.sender, r.receiver) for r in self._requests]
-        self._bits = np.array([request.bits for request in self._requests], np.float64)
-        self._least_ends = np.full(len(self._requests), now_s)
-        """Lower bounds of end times, float64; infinity for updates that are decided."""
         self._remaining = np.arange(len(self._requests))
-        """Numbers of the updates that are not decided, in the order of versions."""
-        self._classes = self._rate_classes()
+        """Numbers of the requests that are not decided, in the order of versions."""
+        self._planned_before = [-math.inf] * len(self._requests)
+        """Latest end that was planned for each."""
+        self._class_of: list[_SimilarRequests] = []
+        """By number."""
+        self._classes = self._similar_requests()
         self._plans: dict[int, _Leg] = {}
         """Of this step, by number."""
-        self._raise_bounds()
 
     def run(
         self, bound: DelayBound | None, deadlines: DeadlinePositions | None
@@ -184,12 +265,11 @@ class _Ordering:
             order.append(planned)
             self._take(number)
             self._plans.clear()
-            self._raise_bounds()
         return order, drops
 
     def _take(self, number: int) -> None:
         self._remaining = self._remaining[self._remaining != number]
-        self._least_ends[number] = np.inf
+        self._class_of[number].remove(number, self._requests[number].bits)
 
     def _plan(self, number: int) -> _Leg:
         found = self._plans.get(number)
@@ -199,20 +279,24 @@ class _Ordering:
             end_s = spans[-1].end_s if spans else self._now_s
             found = _Leg(number, links, spans, end_s)
             self._plans[number] = found
-            self._least_ends[number] = round(end_s, _DIGITS)
+            self._planned_before[number] = round(end_s, _DIGITS)
         return found
 
     def _end(self, number: int) -> float:
         self._plan(number)
-        return float(self._least_ends[number])
+        return self._planned_before[number]
 
     def _shortest(self) -> int:
-        """Return the update that would end first; argmin takes the first of equal ones."""
+        """Return the request that would end first; of equal ones, that of the least number."""
+        candidates = _Candidates(self._classes, self._now_s)
         while True:
-            number = int(np.argmin(self._least_ends))
-            if number in self._plans:
+            end_s, number, is_bound = candidates.pop()
+            if number in self._plans and not is_bound:
                 return number
-            self._plan(number)
+            if is_bound and self._planned_before[number] > end_s:
+                candidates.push(self._planned_before[number], number)
+            else:
+                candidates.push(self._end(number), number)
 
     def _longest(self, count: int) -> int:
         """Return which of the first remaining updates would end last."""
@@ -228,32 +312,32 @@ class _Ordering:
         wait_s = self._plan(shortest).end_s - self._now_s
         return self._plan(urgent).end_s - self._now_s <= ratio * wait_s
 
-    def _rate_classes(self) -> list[tuple[str, float, NDArray[np.int64]]]:
-        """Return (shared link, most bits/s of the other links, numbers) of similar requests.
+    def _similar_requests(self) -> list[_SimilarRequests]:
+        """Return classes by shared link and most bits/s of the other links.
 
         The rate is exact where the other links carry nothing else and few rates occur.
         """
         users = Counter(link for links in self._links for link in links)
-        most: dict[str, list[tuple[float, int]]] = {}
-        for number, links in enumerate(self._links):
-            if links:
-                shared = max(reversed(links), key=users.__getitem__)
-                rates = (max(self._residual.rate(link).rates) for link in links if link != shared)
-                most.setdefault(shared, []).append((min(rates, default=np.inf), number))
-        found: list[tuple[str, float, NDArray[np.int64]]] = []
-        for link, members in most.items():
-            rates = sorted({rate for rate, _ in members})
-            step = math.ceil(len(rates) / _MOST_CLASSES)
-            tops = rates[::-step][::-1]
-            for below, top in zip([0.0, *tops], tops, strict=False):
-                numbers = [number for rate, number in members if below < rate <= top]
-                found.append((link, top, np.array(numbers, np.int64)))
-        return found
-
-    def _raise_bounds(self) -> None:
-        for link, most_bits_per_s, numbers in self._classes:
-            ends = self._residual.rate(link).earliest_ends(
-                self._now_s, self._bits[numbers], most_bits_per_s
-            )
-            bounds = np.maximum(self._least_ends[numbers], np.round(ends, _DIGITS))
-            self._least_ends[numbers] = bounds
+        rates: list[tuple[str, float]] = []
+        tops: dict[str, list[float]] = {"": [math.inf]}
+        for links in self._links:
+            if not links:
+                rates.append(("", math.inf))
+                continue
+            shared = max(reversed(links), key=users.__getitem__)
+            others = (max(self._residual.rate(link).rates) for link in links if link != shared)
+            rates.append((shared, min(others, default=math.inf)))
+        for shared in dict(rates):
+            found = sorted({rate for link, rate in rates if link == shared})
+            step = math.ceil(len(found) / _MOST_CLASSES)
+            tops[shared] = found[::-step][::-1]
+        classes: dict[tuple[str, float], _SimilarRequests] = {}
+        for number, (shared, rate) in enumerate(rates):
+            key = shared, tops[shared][bisect_left(tops[shared], rate)]
+            if key not in classes:
+                classes[key] = _SimilarRequests(
+                    (self._residual, shared) if shared else None, key[1]
+                )
+            classes[key].add(number, self._requests[number].bits)
+            self._class_of.append(classes[key])
+        return list(classes.values())

@@ -4,12 +4,10 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 
 class RateSpan(NamedTuple):
@@ -29,18 +27,26 @@ class ResidualRate:
     without gaps has two steps, however many transfers it carries.
     """
 
-    __slots__ = ("rates", "times")
+    __slots__ = ("_steps", "rates", "times")
 
     def __init__(self, times: Sequence[float], rates: Sequence[int]) -> None:
         self.times = times
         """Where each step begins, rising; the first is minus infinity."""
         self.rates = rates
         """Free rate of each step, bits/s; the last step has no end."""
+        self._steps: tuple[tuple[float, ...], tuple[int, ...]] | None = None
+
+    @property
+    def steps(self) -> tuple[tuple[float, ...], tuple[int, ...]]:
+        """Times and rates, which are equal for equal functions."""
+        if self._steps is None:
+            self._steps = tuple(self.times), tuple(self.rates)
+        return self._steps
 
     @classmethod
     def of(cls, capacity_bits_per_s: int) -> ResidualRate:
         """Return a link without reservations."""
-        return cls((-np.inf,), (capacity_bits_per_s,))
+        return cls((-math.inf,), (capacity_bits_per_s,))
 
     def rate_at(self, time_s: float) -> int:
         """Return the free rate at a time."""
@@ -91,24 +97,66 @@ class ResidualRate:
         step = bisect_right(self.times, time_s) - 1
         if step == 0:
             return self
-        return ResidualRate((-np.inf, *self.times[step + 1 :]), self.rates[step:])
+        return ResidualRate((-math.inf, *self.times[step + 1 :]), self.rates[step:])
 
-    def earliest_ends(
-        self, start_s: float, bits: NDArray[np.float64], most_bits_per_s: float = np.inf
-    ) -> NDArray[np.float64]:
-        """Return when each of several transfers would end that had this link for itself.
+    def spans(self, start_s: float, bits: float, most_bits_per_s: int) -> tuple[RateSpan, ...]:
+        """Return the spans in which a transfer would end earliest that had this link for itself.
 
-        `bits` is float64; no transfer is faster than `most_bits_per_s`. Cost: O(steps + n log
-        steps), in numpy.
+        It is no faster than `most_bits_per_s`, which does not change. Cost: O(steps).
         """
-        step = bisect_right(self.times, start_s) - 1
-        times = np.array(self.times[step:])
-        times[0] = start_s
-        rates = np.clip(np.array(self.rates[step:], np.float64), 0.0, most_bits_per_s)
-        moved = np.concatenate(([0.0], np.cumsum(np.diff(times) * rates[:-1])))
-        """Bits that the link could move until each step begins."""
-        last = np.searchsorted(moved, bits, "left") - 1
-        return times[last] + (bits - moved[last]) / rates[last]
+        times, rates = self.times, self.rates
+        step = bisect_right(times, start_s)
+        begin_s = now_s = start_s
+        found: list[RateSpan] = []
+        last = 0
+        for next_s, free in zip((*times[step:], math.inf), rates[step - 1 :], strict=True):
+            rate = free if free < most_bits_per_s else most_bits_per_s
+            if rate != last:
+                if last > 0:
+                    append_span(found, RateSpan(begin_s, now_s, last))
+                begin_s, last = now_s, rate
+            if rate > 0:
+                end_s = now_s + bits / rate
+                if end_s <= next_s:
+                    append_span(found, RateSpan(begin_s, end_s, rate))
+                    return tuple(found)
+                bits -= rate * (next_s - now_s)
+                if bits <= 0:  # by rounding
+                    append_span(found, RateSpan(begin_s, next_s, rate))
+                    return tuple(found)
+            now_s = next_s
+        raise AssertionError("reservations end, and capacities are positive")
+
+    def earliest_end_s(
+        self, start_s: float, bits: float, most_bits_per_s: float = math.inf
+    ) -> float:
+        """Return when a transfer would end that had this link for itself.
+
+        It is no faster than `most_bits_per_s`. Cost: O(steps).
+        """
+        times, rates = self.times, self.rates
+        step = bisect_right(times, start_s)
+        now_s = start_s
+        for next_s, free in zip(times[step:], rates[step - 1 :], strict=False):
+            if free > 0:
+                rate = free if free < most_bits_per_s else most_bits_per_s
+                end_s = now_s + bits / rate
+                if end_s <= next_s:
+                    return end_s
+                bits -= rate * (next_s - now_s)
+            now_s = next_s
+        return now_s + bits / min(rates[-1], most_bits_per_s)
+
+
+def append_span(spans: list[RateSpan], span: RateSpan) -> None:
+    """Add a span; it joins the last one if it goes on at the same rate."""
+    if span.end_s <= span.start_s:
+        return  # shorter than a float can tell
+    last = spans[-1] if spans else None
+    if last and last.end_s == span.start_s and last.rate_bits_per_s == span.rate_bits_per_s:
+        spans[-1] = last._replace(end_s=span.end_s)
+    else:
+        spans.append(span)
 
 
 def _split(times: list[float], rates: list[int], time_s: float) -> int:

@@ -17,19 +17,22 @@ from .checks import check_whole
 from .errors import (
     ClockError,
     DuplicateTransferError,
+    InvalidTransferError,
     UnknownStationError,
     UnknownTransferError,
 )
-from .expiry import Expiry
 from .grouping import AggregationPlaces
-from .model_transfers import ModelTransfers
 from .network import ResidualNetwork, TransferNetwork
-from .open_groups import OpenGroups
-from .open_transfers import OpenTransfers
-from .options import SchedulerOptions
 from .server_queue import ServerQueue
-from .server_transfers import ServerTransfers
+from .state.expiry import Expiry
+from .state.model_transfers import ModelTransfers
+from .state.open_groups import OpenGroups
+from .state.open_transfers import OpenTransfers
+from .state.server_replica import Promotion, ServerReplica
+from .state.server_transfers import ServerTransfers
 from .tally import WorkerTally
+from .training.options import SchedulerOptions
+from .training.training_modes import StaleSynchronousTraining, WorkerClocks
 from .transfers import (
     ModelGrant,
     ModelRequest,
@@ -63,15 +66,21 @@ class TransferScheduler:
         self._options = options or SchedulerOptions()
         self._open = OpenTransfers(network)
         self._tallies: defaultdict[str, WorkerTally] = defaultdict(WorkerTally)
-        groups = OpenGroups(self._open)
+        self._groups = OpenGroups(self._open)
         self._servers: dict[str, ServerTransfers] = {}
         for server, version in servers.items():
             check_whole(f"version of {server}", version, 0)
             self._servers[server] = ServerTransfers(
-                ServerQueue(server, version), self._options, self._open, groups, self._tallies
+                ServerQueue(server, version), self._options, self._open, self._groups, self._tallies
             )
+        for server in self._options.replicas:
+            self._server(server)
         self._check_stations(network)
-        self._models = ModelTransfers(servers, self._open)
+        mode = self._options.mode
+        self._clocks = WorkerClocks(mode) if isinstance(mode, StaleSynchronousTraining) else None
+        for worker in mode.workers if isinstance(mode, StaleSynchronousTraining) else ():
+            network.check_host(worker, "worker")
+        self._models = ModelTransfers(servers, self._open, self._clocks)
         self._now_s = -math.inf
         self._server_of: dict[int, str] = {}
         """By id of each transfer that waits or is granted."""
@@ -148,7 +157,7 @@ class TransferScheduler:
         ready: list[TransferGrant] = []
         for transfer_id in grants:
             ready += self._servers[self._server_of[transfer_id]].arrive(transfer_id, now_s)
-        return self._forget(ready)
+        return self._applied(ready)
 
     def withdraw(self, transfer_id: int, now_s: float) -> Sequence[TransferGrant]:
         """Give up a transfer whose worker is gone or whose update is lost.
@@ -161,7 +170,18 @@ class TransferScheduler:
         self._check_clock(now_s)
         self._now_s = now_s
         ready = self._servers[self._server_of.pop(transfer_id)].withdraw(transfer_id, now_s)
-        return self._forget(ready)
+        return self._applied(ready)
+
+    def leave(self, worker: str, now_s: float) -> None:
+        """Note that a worker is gone: in stale synchronous training, nobody waits for it.
+
+        Its transfers stay until they are withdrawn.
+        """
+        self._check_clock(now_s)
+        self._now_s = now_s
+        if self._clocks:
+            self._clocks.leave(worker)
+            self._models.sort_out()
 
     def gathered(self, transfer_id: int, now_s: float) -> TransferGroup | None:
         """Note that an update is at the host that gathers its group.
@@ -191,11 +211,81 @@ class TransferScheduler:
         self._look_ahead(now_s)
         expiries = [each.expire(now_s) for each in self._servers.values()]
         withdrawn = [grant for each in expiries for grant in each.withdrawn]
-        self._forget(withdrawn)
+        for grant in withdrawn:
+            del self._server_of[grant.request.transfer_id]
         return Expiry(
             withdrawn=withdrawn,
             partial_sums=[partial for each in expiries for partial in each.partial_sums],
-            ready=self._forget([grant for each in expiries for grant in each.ready]),
+            ready=self._applied([grant for each in expiries for grant in each.ready]),
+        )
+
+    def replica_received(self, transfer_ids: Iterable[int], now_s: float) -> list[TransferGrant]:
+        """Note that the replica of a server has these updates.
+
+        Returns the grants that the server can apply now, since it is less far ahead.
+        """
+        holders: dict[int, ServerTransfers] = {}
+        for transfer_id in transfer_ids:
+            for server in self._servers.values():
+                if server.replica and server.replica.is_expected(transfer_id):
+                    holders[transfer_id] = server
+            if transfer_id not in holders:
+                raise UnknownTransferError(
+                    f"transfer {transfer_id} is not on its path to a replica: it is unknown, waits "
+                    "for a decision, or is there, or the replica has been removed"
+                )
+        self._check_clock(now_s)
+        self._now_s = now_s
+        ready: list[TransferGrant] = []
+        for transfer_id, server in holders.items():
+            ready += server.replica_received(transfer_id, now_s)
+        return self._applied(ready)
+
+    def replica_version(self, server: str) -> int:
+        """Return the number of updates that the model of a server's replica contains."""
+        return self._replica_of(server).version
+
+    def remove_replica(self, server: str, now_s: float) -> list[TransferGrant]:
+        """Go on without a server's replica; return the grants that the server can apply now."""
+        self._replica_of(server)
+        self._check_clock(now_s)
+        self._now_s = now_s
+        return self._applied(self._servers[server].remove_replica(now_s))
+
+    def promote_replica(self, server: str, now_s: float) -> Promotion:
+        """Let the replica take the place of a server that is gone.
+
+        First let the replica get what is on its path, if workers still send it. What is under way
+        to the old server is withdrawn, models as well. Requests name the replica's host from now
+        on; those that wait are moved, unless their model is newer than the replica's.
+        """
+        replica = self._replica_of(server)
+        if replica.host in self._servers:
+            raise InvalidTransferError(f"the replica on {replica.host} is on the host of a server")
+        self._check_clock(now_s)
+        self._now_s = now_s
+        old = self._servers.pop(server)
+        withdrawn = old.abandon(now_s)
+        replica.release_all(now_s)
+        queue = ServerQueue(replica.host, replica.version)
+        new = ServerTransfers(queue, self._options, self._open, self._groups, self._tallies)
+        self._servers[replica.host] = new
+        self._models.replace_server(server, replica.host, now_s)
+        refused = old.queue.move_waiting(queue, now_s)
+        for request in refused:
+            self._tallies[request.worker].waiting -= 1
+            self._tallies[request.worker].withdrawn += 1
+        for request in [*refused, *(grant.request for grant in withdrawn)]:
+            del self._server_of[request.transfer_id]
+        for transfer_id in [*queue.waiting]:
+            self._server_of[transfer_id] = replica.host
+        return Promotion(
+            server=replica.host,
+            version=replica.version,
+            lost=[each.request.transfer_id for each in replica.lacked],
+            distance=replica.distance,
+            withdrawn=withdrawn,
+            refused=refused,
         )
 
     def request_model(self, request: ModelRequest, now_s: float) -> None:
@@ -235,8 +325,8 @@ class TransferScheduler:
         self._now_s = now_s
         self._open.residual.replace_network(network)
         for server in self._servers.values():
-            server.queue.sort_out(network)
-        self._models.sort_out(network)
+            server.queue.sort_out(lambda each: network.joins(each.worker, each.server))
+        self._models.sort_out()
 
     @property
     def _network(self) -> TransferNetwork:
@@ -246,6 +336,9 @@ class TransferScheduler:
         """Raise UnknownStationError unless a network has the servers and all aggregators."""
         for server in self._servers:
             network.check_host(server, "server")
+        for each in self._servers.values():
+            if each.replica:
+                network.check_host(each.replica.host, "replica")
         places = self._options.places or AggregationPlaces()
         for host in places.hosts:
             network.check_host(host, "aggregator")
@@ -263,6 +356,12 @@ class TransferScheduler:
             raise UnknownStationError(f"{server!r} is no server of the job; its servers: {known}")
         return found
 
+    def _replica_of(self, server: str) -> ServerReplica:
+        replica = self._server(server).replica
+        if replica is None:
+            raise UnknownStationError(f"{server} has no replica: give one in SchedulerOptions")
+        return replica
+
     def _on_its_way(self, transfer_id: int) -> TransferGrant:
         server = self._server_of.get(transfer_id)
         grant = self._servers[server].under_way(transfer_id) if server is not None else None
@@ -273,10 +372,14 @@ class TransferScheduler:
             )
         return grant
 
-    def _forget(self, grants: list[TransferGrant]) -> list[TransferGrant]:
-        """Return grants that are done, without their ids."""
+    def _applied(self, grants: list[TransferGrant]) -> list[TransferGrant]:
+        """Return grants that are done; forget their ids, and move their workers' clocks."""
         for grant in grants:
-            self._server_of.pop(grant.request.transfer_id, None)
+            del self._server_of[grant.request.transfer_id]
+            if self._clocks:
+                self._clocks.applied(grant.request)
+        if self._clocks and grants:
+            self._models.sort_out()
         return grants
 
     def _look_ahead(self, now_s: float) -> None:

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
-from .batch_queue import BatchQueue
+from dataclasses import replace
+
 from .errors import InvalidTransferError
+from .state.batch_queue import BatchQueue
 from .transfers import TransferGrant, TransferRequest
 
 
@@ -38,3 +40,18 @@ class ServerQueue(BatchQueue[TransferRequest, TransferGrant]):
                 "grants are done. Send the version of the model that the worker got"
             )
         self.enqueue(request, now_s)
+
+    def move_waiting(self, other: ServerQueue, now_s: float) -> list[TransferRequest]:
+        """Let all requests wait for another server; return those whose model is too new for it.
+
+        These no longer wait. A request without a route waits for its batch there as well.
+        """
+        self.sort_out(lambda each: True)
+        refused: list[TransferRequest] = []
+        for request in list(self.waiting.values()):
+            moved = replace(self.remove(request.transfer_id), server=other.server)
+            if moved.version > other.version:
+                refused.append(request)
+            else:
+                other.enqueue(moved, now_s)
+        return refused

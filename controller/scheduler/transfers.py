@@ -31,6 +31,8 @@ class TransferRequest:
     """Version of the model on which the update was computed: updates that it contained."""
     norm: float = 0.0
     """Euclidean norm of the update, for the bound on divergence of a replica."""
+    clock: int = 0
+    """Iteration of the worker that made the update, from 0; stale synchronous training needs it."""
 
     def __post_init__(self) -> None:
         name = f"transfer {self.transfer_id} of {self.worker}"
@@ -38,6 +40,7 @@ class TransferRequest:
         check_whole(f"{name}: size_bytes", self.size_bytes, 1)
         check_whole(f"{name}: version", self.version, 0)
         check_finite(f"{name}: norm", self.norm, 0)
+        check_whole(f"{name}: clock", self.clock, 0)
 
     @property
     def sender(self) -> str:
@@ -66,11 +69,14 @@ class ModelRequest:
     server: str
     """Host of the server."""
     size_bytes: int
+    clock: int = 0
+    """Iteration for which the worker wants it, from 0; stale synchronous training needs it."""
 
     def __post_init__(self) -> None:
         name = f"model {self.transfer_id} for {self.worker}"
         check_whole(f"{name}: transfer_id", self.transfer_id, 0)
         check_whole(f"{name}: size_bytes", self.size_bytes, 1)
+        check_whole(f"{name}: clock", self.clock, 0)
 
     @property
     def sender(self) -> str:
@@ -145,6 +151,8 @@ class TransferGrant:
     group: TransferGroup | None = None
     learning_rate_factor: float = 1.0
     """By which the worker multiplies the update, before any sum."""
+    replica_transfer: PlannedTransfer | None = None
+    """To the replica of the server, if it has one: the worker sends the update there as well."""
 
     @property
     def request(self) -> TransferRequest:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchfold.controller.scheduler.commit_order import ArrivalCommits, CommitOrder
 from switchfold.controller.scheduler.errors import CommitSequenceError
 from switchfold.controller.scheduler.scheduler import SchedulerOptions, TransferScheduler
+from switchfold.controller.scheduler.training.commit_order import ArrivalCommits, CommitOrder
 from transfer_cases import SERVER, grants_of, make, push, star
 
 

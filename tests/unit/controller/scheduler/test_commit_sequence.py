@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchfold.controller.scheduler.commit_order import CommitOrder
 from switchfold.controller.scheduler.commit_sequence import CommitSequence
 from switchfold.controller.scheduler.errors import CommitSequenceError
 from switchfold.controller.scheduler.scheduler import SchedulerOptions, TransferScheduler
+from switchfold.controller.scheduler.training.commit_order import CommitOrder
 from transfer_cases import SERVER, star
 from transfer_simulation import TransferSimulation
 

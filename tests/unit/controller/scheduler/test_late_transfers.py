@@ -7,10 +7,10 @@ from __future__ import annotations
 import pytest
 from test_model_transfers import model
 
-from switchfold.controller.scheduler.commit_order import CommitOrder
 from switchfold.controller.scheduler.errors import InvalidTransferError, UnknownTransferError
 from switchfold.controller.scheduler.grouping import AggregationPlaces
 from switchfold.controller.scheduler.scheduler import SchedulerOptions, TransferScheduler
+from switchfold.controller.scheduler.training.commit_order import CommitOrder
 from transfer_cases import MBIT, SERVER, grants_of, make, push
 
 DOWNLINK = f"s1>{SERVER}"

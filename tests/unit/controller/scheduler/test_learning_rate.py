@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from switchfold.controller.scheduler.errors import InvalidTransferError
-from switchfold.controller.scheduler.learning_rate import (
+from switchfold.controller.scheduler.training.learning_rate import (
     AdaDelayRate,
     InverseRate,
     LearningRateRule,

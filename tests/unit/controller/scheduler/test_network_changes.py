@@ -9,14 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_model_transfers import model
 
-from switchfold.controller.scheduler.bandwidth_estimate import BandwidthEstimates, LinkDirection
 from switchfold.controller.scheduler.errors import InvalidTransferError, UnknownStationError
 from switchfold.controller.scheduler.grouping import AggregationPlaces
 from switchfold.controller.scheduler.network import TransferNetwork
+from switchfold.controller.scheduler.planning.bandwidth_estimate import (
+    BandwidthEstimates,
+    TransferDirection,
+)
 from switchfold.controller.scheduler.scheduler import TransferScheduler
 from transfer_cases import MBIT, SERVER, grants_of, make, push, star
 
-UP, DOWN = LinkDirection.UP, LinkDirection.DOWN
+UP, DOWN = TransferDirection.UP, TransferDirection.DOWN
 
 
 def test_grants_stay_and_what_waits_is_planned_in_the_new_network() -> None:

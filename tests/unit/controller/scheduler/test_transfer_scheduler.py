@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchfold.controller.scheduler.commit_order import CommitOrder
 from switchfold.controller.scheduler.delay_bound import DelayBound
 from switchfold.controller.scheduler.grouping import AggregationPlaces
 from switchfold.controller.scheduler.network import TransferNetwork
 from switchfold.controller.scheduler.scheduler import SchedulerOptions, TransferScheduler
+from switchfold.controller.scheduler.training.commit_order import CommitOrder
 from switchfold.controller.scheduler.transfers import TransferDrop, TransferGrant
 from transfer_cases import (
     MBIT,

@@ -8,8 +8,8 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .network import Links, ResidualNetwork, TransferNetwork
-from .residual_rate import RateSpan
+from ..network import Links, ResidualNetwork, TransferNetwork
+from ..residual_rate import RateSpan
 
 
 class Carried(enum.Enum):

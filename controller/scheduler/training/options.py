@@ -4,19 +4,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from .checks import check_finite, check_whole
+from ..checks import check_finite, check_whole
+from ..delay_bound import DelayBound
+from ..errors import InvalidTransferError
+from ..grouping import AggregationPlaces
+from ..state.server_replica import ReplicaOptions
 from .commit_order import CommitOrder
-from .delay_bound import DelayBound
-from .grouping import AggregationPlaces
 from .learning_rate import LearningRateRule
+from .training_modes import TrainingMode
 
 
 @dataclass(frozen=True, kw_only=True)
 class SchedulerOptions:
     """How a job's transfers are scheduled."""
 
+    mode: TrainingMode | None = None
+    """None: asynchronous. Others drop nothing, so they take no `bound`."""
     bound: DelayBound | None = None
     """Without one, nothing is dropped."""
     places: AggregationPlaces | None = None
@@ -29,6 +35,8 @@ class SchedulerOptions:
     """In which order a server applies updates. Ours."""
     learning_rate: LearningRateRule | None = None
     """Makes the factor in each grant from its planned delay; without one, the factor is 1."""
+    replicas: Mapping[str, ReplicaOptions] = field(default_factory=dict[str, ReplicaOptions])
+    """By server. They need `CommitOrder.SEQUENCE`, and norms in all requests."""
     lost_after: float = 4.0
     """A transfer that takes more than so many times as long as planned counts as lost: `expire`
     withdraws it. Ours."""
@@ -37,6 +45,14 @@ class SchedulerOptions:
     are missing. None: hosts do not report what they have gathered. Ours."""
 
     def __post_init__(self) -> None:
+        if self.mode and self.bound:
+            raise InvalidTransferError(
+                f"bound is {self.bound}, but synchronous modes drop nothing: leave out one of them"
+            )
+        if self.replicas and self.commit_order is not CommitOrder.SEQUENCE:
+            raise InvalidTransferError(
+                "replicas apply updates in the sequence of grants: give CommitOrder.SEQUENCE"
+            )
         check_whole("batch_max", self.batch_max, 1)
         check_finite("batch_wait_s", self.batch_wait_s, 0)
         check_finite("lost_after", self.lost_after, 1)

@@ -10,19 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..errors import DuplicateTransferError, UnknownTransferError
+from ..ordering import order_models
+from ..training.training_modes import WorkerClocks
+from ..transfers import ModelGrant, ModelRequest
 from .batch_queue import BatchQueue
-from .errors import DuplicateTransferError, UnknownTransferError
-from .network import TransferNetwork
 from .open_transfers import Carried, OpenTransfers
-from .ordering import order_models
-from .transfers import ModelGrant, ModelRequest
 
 
 class ModelTransfers:
     """Requests of models at all servers of a job, and the grants that are open."""
 
-    def __init__(self, servers: Iterable[str], open_transfers: OpenTransfers) -> None:
+    def __init__(
+        self,
+        servers: Iterable[str],
+        open_transfers: OpenTransfers,
+        clocks: WorkerClocks | None = None,
+    ) -> None:
+        """With `clocks`, models wait for slower workers."""
         self._open = open_transfers
+        self._clocks = clocks
         self._servers: dict[str, BatchQueue[ModelRequest, ModelGrant]] = {
             server: BatchQueue() for server in servers
         }
@@ -44,6 +51,8 @@ class ModelTransfers:
         self._servers[request.server].enqueue(request, now_s)
         self._last_ids[request.worker] = request.transfer_id
         self._server_of[request.transfer_id] = request.server
+        if self._clocks:
+            self._servers[request.server].sort_out(self._may_go)
 
     def next_due_s(self, batch_max: int, batch_wait_s: float) -> float | None:
         """Return when a batch is due, None if nothing waits."""
@@ -88,7 +97,19 @@ class ModelTransfers:
                 "arrived, or was withdrawn"
             )
 
-    def sort_out(self, network: TransferNetwork) -> None:
-        """Let requests without a route wait for the next network."""
+    def replace_server(self, old: str, new: str, now_s: float) -> None:
+        """Forget all requests at a server that is gone, and take requests for another one."""
+        gone = [number for number, server in self._server_of.items() if server == old]
+        for transfer_id in gone:
+            self.end(transfer_id, now_s)
+        del self._servers[old]
+        self._servers[new] = BatchQueue()
+
+    def sort_out(self) -> None:
+        """Look again at which requests have a route and need not wait for slower workers."""
         for queue in self._servers.values():
-            queue.sort_out(network)
+            queue.sort_out(self._may_go)
+
+    def _may_go(self, request: ModelRequest) -> bool:
+        is_joined = self._open.residual.network.joins(request.server, request.worker)
+        return is_joined and (self._clocks is None or self._clocks.may_get(request))

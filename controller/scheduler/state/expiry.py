@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .transfers import TransferGrant, TransferGroup
+from ..transfers import TransferGrant, TransferGroup
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .checks import check_finite, check_whole
-from .errors import InvalidTransferError
+from ..checks import check_finite, check_whole
+from ..errors import InvalidTransferError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from .errors import CommitSequenceError
+from ..errors import CommitSequenceError
 
 ItemT = TypeVar("ItemT")
 

@@ -4,19 +4,21 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from ..commit_sequence import CommitSequence
+from ..server_queue import ServerQueue
+from ..tally import WorkerTally
+from ..training.commit_order import ArrivalCommits, CommitOrder
+from ..training.options import SchedulerOptions
+from ..transfers import TransferDecision, TransferGrant, TransferGroup
 from .batch_planning import plan_batch
-from .commit_order import ArrivalCommits, CommitOrder
-from .commit_sequence import CommitSequence
 from .expiry import Expiry, PartialSum, lost_s
 from .open_groups import OpenGroups
 from .open_transfers import Carried, OpenTransfers
-from .options import SchedulerOptions
-from .server_queue import ServerQueue
-from .tally import WorkerTally
-from .transfers import TransferDecision, TransferGrant, TransferGroup
+from .server_replica import ServerReplica
 
 
 class ServerTransfers:
@@ -36,6 +38,10 @@ class ServerTransfers:
         self._open = open_transfers
         self._groups = groups
         self._tallies = tallies
+        replica = options.replicas.get(queue.server)
+        self.replica = replica and ServerReplica(replica, open_transfers, queue.version)
+        self._ready: deque[TransferGrant] = deque()
+        """Arrived and next in the sequence; they wait for the replica."""
         self._arrived: set[int] = set()
         """Transfers that are at the server, which has not applied them yet."""
         self._commits: CommitSequence[TransferGrant] | ArrivalCommits[TransferGrant]
@@ -53,11 +59,14 @@ class ServerTransfers:
         """Close the batch; return grants in commit order, then drops."""
         queue = self.queue
         batch = plan_batch(self._open.residual, queue, self._options, now_s)
+        grants = batch.grants
+        if self.replica:
+            grants = self.replica.plan(batch.residual, queue.granted.values(), grants, now_s)
         self._open.residual.adopt(batch.residual)
         for request in list(queue.waiting.values()):
             queue.remove(request.transfer_id)
             self._tallies[request.worker].waiting -= 1
-        grants = self._number(batch.grants)
+        grants = self._number(grants)
         for grant in grants:
             self._hold(grant)
             self._tallies[grant.request.worker].granted += 1
@@ -70,7 +79,7 @@ class ServerTransfers:
         grant = self.queue.granted[transfer_id]
         self._release(grant, now_s)
         self._arrived.add(transfer_id)
-        return self._commit(self._commits.arrive(grant.sequence, grant))
+        return self._commit(self._commits.arrive(grant.sequence, grant), now_s)
 
     def withdraw(self, transfer_id: int, now_s: float) -> list[TransferGrant]:
         """Give up an update that waits or is under way; return what can be applied now."""
@@ -84,7 +93,34 @@ class ServerTransfers:
         tally.granted -= 1
         tally.withdrawn += 1
         self._release(grant, now_s)
-        return self._commit(self._commits.skip(grant.sequence))
+        if self.replica:
+            self.replica.give_up(grant.request, now_s)
+        return self._commit(self._commits.skip(grant.sequence), now_s)
+
+    def replica_received(self, transfer_id: int, now_s: float) -> list[TransferGrant]:
+        """Note that the replica has an update; return what the server can apply now."""
+        assert self.replica, "the caller has looked it up"
+        self.replica.receive(transfer_id, now_s)
+        return self._commit([], now_s)
+
+    def remove_replica(self, now_s: float) -> list[TransferGrant]:
+        """Go on without the replica; return what the server can apply now."""
+        if self.replica:
+            self.replica.release_all(now_s)
+            self.replica = None
+        return self._commit([], now_s)
+
+    def abandon(self, now_s: float) -> list[TransferGrant]:
+        """Give up all that is granted and not applied; return it, in commit order."""
+        grants = list(self.queue.granted.values())
+        for grant in grants:
+            if grant.request.transfer_id not in self._arrived:
+                self._release(grant, now_s)
+            tally = self._tallies[grant.request.worker]
+            tally.granted -= 1
+            tally.withdrawn += 1
+        self.queue.granted.clear()
+        return grants
 
     def gather(self, grant: TransferGrant, now_s: float) -> TransferGroup | None:
         """Note that an update is at its host; return the group if its sum can leave."""
@@ -172,9 +208,15 @@ class ServerTransfers:
         if grant.group:
             self._groups.leave(grant.group, transfer_id, now_s)
 
-    def _commit(self, grants: list[TransferGrant]) -> list[TransferGrant]:
-        """Count what the server applies now; return it."""
-        for grant in grants:
+    def _commit(self, arrived: list[TransferGrant], now_s: float) -> list[TransferGrant]:
+        """Count what the server applies now, as far as its replica allows; return it."""
+        self._ready += arrived
+        grants: list[TransferGrant] = []
+        while self._ready and (not self.replica or self.replica.may_apply(self._ready[0])):
+            grant = self._ready.popleft()
+            grants.append(grant)
+            if self.replica:
+                self.replica.applied(grant, now_s)
             transfer_id = grant.request.transfer_id
             self.queue.version += 1
             del self.queue.granted[transfer_id]

@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
-
-from .network import TransferNetwork
 
 
 class QueuedRequest(Protocol):
@@ -15,16 +14,6 @@ class QueuedRequest(Protocol):
     @property
     def transfer_id(self) -> int:
         """Unique in its queue."""
-        ...
-
-    @property
-    def sender(self) -> str:
-        """Host that has the bytes."""
-        ...
-
-    @property
-    def receiver(self) -> str:
-        """Host that gets the bytes."""
         ...
 
 
@@ -40,8 +29,8 @@ class BatchQueue(Generic[RequestT, GrantT]):
         """By transfer id, oldest first."""
         self.granted: dict[int, GrantT] = {}
         """By transfer id, in the order of grants; until they are done."""
-        self._stranded: dict[int, RequestT] = {}
-        """Those that wait for a network with a route."""
+        self._held: dict[int, RequestT] = {}
+        """Those that must not go yet, such as for want of a route."""
         self._arrived_s: dict[int, float] = {}
 
     def __contains__(self, transfer_id: int) -> bool:
@@ -56,8 +45,8 @@ class BatchQueue(Generic[RequestT, GrantT]):
     def remove(self, transfer_id: int) -> RequestT:
         """Take a request out of those that wait."""
         del self._arrived_s[transfer_id]
-        stranded = self._stranded.pop(transfer_id, None)
-        return self.waiting.pop(transfer_id) if stranded is None else stranded
+        held = self._held.pop(transfer_id, None)
+        return self.waiting.pop(transfer_id) if held is None else held
 
     def due_s(self, batch_max: int, batch_wait_s: float) -> float | None:
         """Return when the waiting requests become a batch, None if none waits.
@@ -71,13 +60,12 @@ class BatchQueue(Generic[RequestT, GrantT]):
             return first_s
         return first_s + batch_wait_s
 
-    def sort_out(self, network: TransferNetwork) -> None:
-        """Let requests without a route wait for the next network, and others for their batch."""
+    def sort_out(self, may_go: Callable[[RequestT], bool]) -> None:
+        """Let requests that may go wait for their batch, and others for the next call."""
         requests = sorted(
-            [*self.waiting.values(), *self._stranded.values()],
+            [*self.waiting.values(), *self._held.values()],
             key=lambda each: self._arrived_s[each.transfer_id],
         )
-        self.waiting, self._stranded = {}, {}
+        self.waiting, self._held = {}, {}
         for each in requests:
-            is_joined = network.joins(each.sender, each.receiver)
-            (self.waiting if is_joined else self._stranded)[each.transfer_id] = each
+            (self.waiting if may_go(each) else self._held)[each.transfer_id] = each

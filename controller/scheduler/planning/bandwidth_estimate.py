@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from .checks import check_finite, check_whole
-from .errors import UnknownStationError
+from ..checks import check_finite, check_whole
+from ..errors import UnknownStationError
 
 _NEW_SHARE: Final = 0.5
 """Of a new rate in the average."""
@@ -24,7 +24,7 @@ CHANGE: Final = 0.2
 """Relative change of an estimate from which on a new plan is worth it."""
 
 
-class LinkDirection(enum.Enum):
+class TransferDirection(enum.Enum):
     """Of a host's link."""
 
     UP = "up"
@@ -54,15 +54,17 @@ class BandwidthEstimates:
 
     def __init__(self, links_bits_per_s: Mapping[str, tuple[int, int]]) -> None:
         """`links_bits_per_s` has each host's rates (up, down), which no estimate exceeds."""
-        self._estimates: dict[tuple[str, LinkDirection], _Estimate] = {}
+        self._estimates: dict[tuple[str, TransferDirection], _Estimate] = {}
         for host, rates in links_bits_per_s.items():
-            for direction, rate in zip(LinkDirection, rates, strict=True):
+            for direction, rate in zip(TransferDirection, rates, strict=True):
                 check_whole(f"rate {direction.value} of {host}", rate, 1)
                 self._estimates[host, direction] = _Estimate(
                     link_bits_per_s=rate, planned_bits_per_s=rate
                 )
 
-    def fell_short(self, host: str, direction: LinkDirection, achieved_bits_per_s: float) -> None:
+    def fell_short(
+        self, host: str, direction: TransferDirection, achieved_bits_per_s: float
+    ) -> None:
         """Note the rate of transfers that were slower than granted, all together.
 
         The first one is the estimate; later ones count half, and earlier ones the rest.
@@ -73,7 +75,7 @@ class BandwidthEstimates:
         found.average = _NEW_SHARE * achieved_bits_per_s + (1 - _NEW_SHARE) * earlier
         found.clean_reports = 0
 
-    def was_clean(self, host: str, direction: LinkDirection) -> None:
+    def was_clean(self, host: str, direction: TransferDirection) -> None:
         """Note an interval in which all transfers had the rates of their grants."""
         found = self._find(host, direction)
         if found.average is not None:
@@ -81,7 +83,7 @@ class BandwidthEstimates:
             if found.bits_per_s == found.link_bits_per_s:
                 found.average, found.clean_reports = None, 0
 
-    def bits_per_s(self, host: str, direction: LinkDirection) -> int:
+    def bits_per_s(self, host: str, direction: TransferDirection) -> int:
         """Return the estimate for one link."""
         return self._find(host, direction).bits_per_s
 
@@ -100,13 +102,13 @@ class BandwidthEstimates:
         hosts = dict.fromkeys(host for host, _ in self._estimates)
         return {
             host: (
-                self.bits_per_s(host, LinkDirection.UP),
-                self.bits_per_s(host, LinkDirection.DOWN),
+                self.bits_per_s(host, TransferDirection.UP),
+                self.bits_per_s(host, TransferDirection.DOWN),
             )
             for host in hosts
         }
 
-    def _find(self, host: str, direction: LinkDirection) -> _Estimate:
+    def _find(self, host: str, direction: TransferDirection) -> _Estimate:
         found = self._estimates.get((host, direction))
         if found is None:
             raise UnknownStationError(f"no link of a host {host!r}: name one that was given")

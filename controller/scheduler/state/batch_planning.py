@@ -7,13 +7,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .commit_order import CommitOrder
-from .grouping import plan_groups
-from .network import ResidualNetwork
-from .options import SchedulerOptions
-from .ordering import order_transfers
-from .server_queue import ServerQueue
-from .transfers import (
+from ..grouping import PlanAim, PlanGoal, plan_groups
+from ..network import ResidualNetwork
+from ..ordering import order_transfers
+from ..server_queue import ServerQueue
+from ..training.commit_order import CommitOrder
+from ..training.options import SchedulerOptions
+from ..training.training_modes import (
+    StaleSynchronousTraining,
+    SynchronousTraining,
+    order_by_clock,
+    order_for_makespan,
+)
+from ..transfers import (
     PlannedTransfer,
     TransferDrop,
     TransferGrant,
@@ -37,18 +43,21 @@ def plan_batch(
 ) -> PlannedBatch:
     """Return the decisions on all that waits for a server; nothing changes."""
     trial = residual.fork()
-    requests = list(queue.waiting.values())
-    ordered, drops = order_transfers(trial, requests, now_s, queue.next_commit, options.bound)
+    ordered, drops = _order(trial, queue, options, now_s)
     if not options.places:
         messages = [(each, None) for each in ordered]
     else:
         is_sequence = options.commit_order is CommitOrder.SEQUENCE
+        is_synchronous = isinstance(options.mode, SynchronousTraining)
         plan = plan_groups(
             residual,
             [each.request for each in ordered],
             now_s,
             options.places,
-            earliest_commit_s=queue.last_commit_s if is_sequence else 0.0,
+            goal=PlanGoal(
+                aim=PlanAim.LAST_COMMIT if is_synchronous else PlanAim.SUM_OF_COMMITS,
+                earliest_commit_s=queue.last_commit_s if is_sequence else 0.0,
+            ),
         )
         trial = plan.residual
         sent: dict[int, tuple[PlannedTransfer, TransferGroup | None]]
@@ -59,6 +68,18 @@ def plan_batch(
     return PlannedBatch(
         grants=_grants(messages, queue, options, now_s), drops=drops, residual=trial
     )
+
+
+def _order(
+    residual: ResidualNetwork, queue: ServerQueue, options: SchedulerOptions, now_s: float
+) -> tuple[list[PlannedTransfer], list[TransferDrop]]:
+    """Return the order that the mode of training wants, reserved in `residual`, and drops."""
+    requests = list(queue.waiting.values())
+    if isinstance(options.mode, SynchronousTraining):
+        return order_for_makespan(residual, requests, now_s), []
+    if isinstance(options.mode, StaleSynchronousTraining):
+        return order_by_clock(residual, requests, now_s), []
+    return order_transfers(residual, requests, now_s, queue.next_commit, options.bound)
 
 
 def _grants(

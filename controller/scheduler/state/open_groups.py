@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .errors import UnknownTransferError
+from ..errors import UnknownTransferError
+from ..transfers import TransferGrant, TransferGroup
 from .open_transfers import Carried, OpenTransfers
-from .transfers import TransferGrant, TransferGroup
 
 _EPSILON_S = 1e-9
 
 
 @dataclass(kw_only=True)
-class OpenGroup:
+class GroupUnderWay:
     """A group whose sum is not at the server."""
 
     group: TransferGroup
@@ -37,14 +37,14 @@ class OpenGroups:
     def __init__(self, open_transfers: OpenTransfers) -> None:
         self._open = open_transfers
         self._num_groups = 0
-        self._groups: dict[int, OpenGroup] = {}
+        self._groups: dict[int, GroupUnderWay] = {}
 
     def add(self, group: TransferGroup) -> TransferGroup:
         """Number a group whose sum is reserved, and keep its reservation."""
         numbered = replace(group, group_id=self._num_groups)
         self._num_groups += 1
         ids = {member.request.transfer_id for member in group.members}
-        self._groups[numbered.group_id] = OpenGroup(
+        self._groups[numbered.group_id] = GroupUnderWay(
             group=numbered, under_way=ids, missing=set() if group.is_switch else set(ids)
         )
         self._open.hold((Carried.SUM, numbered.group_id), group.links, group.spans)
@@ -72,7 +72,7 @@ class OpenGroups:
         self._open.release((Carried.UPDATE, transfer_id), now_s)
         return None if found.missing else self.send(found, now_s)
 
-    def send(self, found: OpenGroup, now_s: float) -> TransferGroup:
+    def send(self, found: GroupUnderWay, now_s: float) -> TransferGroup:
         """Return the group without those that are missing; plan its sum again if it is late."""
         group = found.group
         found.is_sent = True
@@ -98,7 +98,7 @@ class OpenGroups:
         )
         return found.group
 
-    def gathering(self, server: str) -> list[OpenGroup]:
+    def gathering(self, server: str) -> list[GroupUnderWay]:
         """Return the groups for a server whose hosts have not been told to send, oldest first."""
         return [
             each

@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The replica of one server: what it has, what is on its path there, and which commits wait for it.
+
+The replica applies what it has in the order of the server's commits, and nothing that the server
+has not applied.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from ..divergence import DivergenceBound
+from ..network import ResidualNetwork
+from ..replication import LackedUpdate, plan_replica
+from ..transfers import PlannedTransfer, TransferGrant, TransferRequest
+from .open_transfers import Carried, OpenTransfers
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplicaOptions:
+    """The replica of a server."""
+
+    host: str
+    bound: DivergenceBound
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promotion:
+    """What has become of a server's transfers when its replica took its place."""
+
+    server: str
+    """Host of the replica, which is the server now."""
+    version: int
+    """Updates that its model contains. Workers with newer models get this one."""
+    lost: Sequence[int]
+    """Transfer ids of updates that the old server had applied and the replica lacks."""
+    distance: float
+    """Most by which the lost updates have moved the model."""
+    withdrawn: Sequence[TransferGrant]
+    """Those that were under way; workers may push their updates again, with new ids."""
+    refused: Sequence[TransferRequest]
+    """Waiting requests of updates on models that are newer than the replica's; withdrawn, too."""
+
+
+@dataclass(frozen=True)
+class _AppliedUpdate:
+    request: TransferRequest
+    step: float
+    commit_s: float
+
+
+class ServerReplica:
+    """Plans transfers to a replica, and bounds how far the server may be ahead of it."""
+
+    def __init__(
+        self, options: ReplicaOptions, open_transfers: OpenTransfers, version: int
+    ) -> None:
+        self.host = options.host
+        self.version = version
+        """Updates that the replica's model contains."""
+        self.lacked: deque[_AppliedUpdate] = deque()
+        """Updates that the server has applied, from the first that the replica does not have."""
+        self._bound = options.bound
+        self._open = open_transfers
+        self._planned: dict[int, PlannedTransfer] = {}
+        """By id of each transfer that is granted or lacked."""
+        self._received: set[int] = set()
+        """Ids of updates that the replica holds and has not applied."""
+        self._step_at_replica = 0.0
+        """Of the last update that it has applied."""
+
+    @property
+    def distance(self) -> float:
+        """Return the most by which the server's model differs from the replica's."""
+        return sum(each.step for each in self.lacked)
+
+    def plan(
+        self,
+        residual: ResidualNetwork,
+        open_grants: Iterable[TransferGrant],
+        new_grants: Sequence[TransferGrant],
+        now_s: float,
+    ) -> list[TransferGrant]:
+        """Return new grants with transfers to the replica, and with the commits that it allows.
+
+        `residual` has the server's plan, and gets the replica's.
+        """
+        updates = [(each.request, min(each.commit_s, now_s)) for each in self.lacked]
+        updates += [(_as_sent(grant), grant.commit_s) for grant in (*open_grants, *new_grants)]
+        lacked: list[LackedUpdate] = []
+        commit_s = 0.0
+        for request, time_s in updates:
+            commit_s = max(commit_s, time_s)
+            planned = self._planned.get(request.transfer_id)
+            lacked.append(LackedUpdate(request=request, commit_s=commit_s, planned=planned))
+        plan = plan_replica(
+            residual, lacked, self.host, now_s, self._bound, earlier_step=self._step_at_replica
+        )
+        found: list[TransferGrant] = []
+        first = len(lacked) - len(new_grants)
+        for place, grant in enumerate(new_grants, first):
+            transfer = replace(plan.transfers[place], request=grant.request)
+            self._planned[grant.request.transfer_id] = transfer
+            self._open.hold(self._key(grant.request), transfer.links, transfer.spans)
+            found.append(replace(grant, commit_s=plan.commits_s[place], replica_transfer=transfer))
+        return found
+
+    def may_apply(self, grant: TransferGrant) -> bool:
+        """Return whether the server may apply an update, the next in the sequence."""
+        if not self.lacked and grant.request.transfer_id in self._received:
+            return True
+        return self.distance + self._next_step(grant) <= self._bound.div_max
+
+    def applied(self, grant: TransferGrant, now_s: float) -> None:
+        """Note that the server has applied an update, the next in the sequence."""
+        step = self._next_step(grant)
+        self.lacked.append(_AppliedUpdate(_as_sent(grant), step, now_s))
+        self._catch_up()
+
+    def is_expected(self, transfer_id: int) -> bool:
+        """Return whether an update is on its path to the replica."""
+        return transfer_id in self._planned and transfer_id not in self._received
+
+    def receive(self, transfer_id: int, now_s: float) -> None:
+        """Note that the replica has an update."""
+        self._open.release((Carried.REPLICA, transfer_id), now_s)
+        self._received.add(transfer_id)
+        self._catch_up()
+
+    def give_up(self, request: TransferRequest, now_s: float) -> None:
+        """Forget an update that the server will not apply."""
+        self._open.release(self._key(request), now_s)
+        self._planned.pop(request.transfer_id, None)
+        self._received.discard(request.transfer_id)
+
+    def release_all(self, now_s: float) -> None:
+        """Give back all reservations."""
+        for transfer_id in self._planned:
+            self._open.release((Carried.REPLICA, transfer_id), now_s)
+
+    def _next_step(self, grant: TransferGrant) -> float:
+        earlier = self.lacked[-1].step if self.lacked else self._step_at_replica
+        return self._bound.step(earlier, _as_sent(grant).norm)
+
+    def _catch_up(self) -> None:
+        while self.lacked and self.lacked[0].request.transfer_id in self._received:
+            done = self.lacked.popleft()
+            self._received.remove(done.request.transfer_id)
+            del self._planned[done.request.transfer_id]
+            self._step_at_replica = done.step
+            self.version += 1
+
+    @staticmethod
+    def _key(request: TransferRequest) -> tuple[Carried, int]:
+        return Carried.REPLICA, request.transfer_id
+
+
+def _as_sent(grant: TransferGrant) -> TransferRequest:
+    """Return a request with the norm that the update has after the grant's factor."""
+    return replace(grant.request, norm=grant.request.norm * grant.learning_rate_factor)
