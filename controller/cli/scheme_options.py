@@ -13,7 +13,7 @@ import click
 
 from ...hostlib.schemes.capacity import SWITCH_PACKET_S, TCP_BYTE_S, WORKER_CHUNK_S
 from ...hostlib.schemes.cluster import MIN_SLOTS, Cluster
-from ...hostlib.schemes.models import MODELS
+from ...hostlib.schemes.known_models import MODELS
 from ...hostlib.slots.wire import NUM_SLOTS, VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
 
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)([kMGT]?)")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import SchemeError
-from .models import MODELS, Model, ModelLayer
+from .known_models import MODELS
+from .models import Model, ModelLayer
 
 
 def find_model(text: str) -> Model:

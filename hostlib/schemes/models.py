@@ -69,7 +69,7 @@ def fully_connected(name: str, inputs: int, outputs: int) -> tuple[ModelLayer, M
     return weights, ModelLayer(name=f"{name}.bias", kind="other", num_values=outputs)
 
 
-def _vgg19() -> Model:
+def _vgg19(name: str, source: str, classes: int) -> Model:
     layers: list[ModelLayer] = []
     inputs = 3
     for block, (outputs, count, size) in enumerate(
@@ -78,16 +78,13 @@ def _vgg19() -> Model:
         for number in range(1, count + 1):
             layers.append(conv(f"conv{block}_{number}", inputs, outputs, 3, size, bias=outputs))
             inputs = outputs
-    for name, width, outputs in (("fc6", 25088, 4096), ("fc7", 4096, 4096), ("fc8", 4096, 1000)):
-        layers += fully_connected(name, width, outputs)
-    return Model(
-        name="vgg19",
-        source="Simonyan and Zisserman, arXiv 1409.1556, configuration E",
-        layers=tuple(layers),
-    )
+    for fc, width, outputs in (("fc6", 25088, 4096), ("fc7", 4096, 4096), ("fc8", 4096, classes)):
+        layers += fully_connected(fc, width, outputs)
+    return Model(name=name, source=source, layers=tuple(layers))
 
 
-def _alexnet() -> Model:
+def alexnet() -> Model:
+    """Return AlexNet."""
     layers: list[ModelLayer] = []
     for name, inputs, outputs, kernel, size, groups in (
         ("conv1", 3, 96, 11, 55, 1),
@@ -106,7 +103,8 @@ def _alexnet() -> Model:
     )
 
 
-def _resnet152() -> Model:
+def resnet152() -> Model:
+    """Return ResNet-152."""
     layers = [conv("conv1", 3, 64, 7, 112, bias=2 * 64)]
     inputs = 64
     for stage, (width, blocks, size) in enumerate(
@@ -131,6 +129,6 @@ def _resnet152() -> Model:
     )
 
 
-VGG19: Final = _vgg19()
-MODELS: Final = {model.name: model for model in (VGG19, _alexnet(), _resnet152())}
-"""Known models by name."""
+_VGG: Final = "Simonyan and Zisserman, arXiv 1409.1556, configuration E"
+VGG19: Final = _vgg19("vgg19", _VGG, 1000)
+VGG19_22K: Final = _vgg19("vgg19-22k", f"{_VGG}, with the 21,841 classes of ImageNet22K", 21_841)

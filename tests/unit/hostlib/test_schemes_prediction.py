@@ -13,7 +13,8 @@ from switchfold.controller.__main__ import run
 from switchfold.hostlib.errors import SchemeError
 from switchfold.hostlib.schemes import Cluster, Scheme
 from switchfold.hostlib.schemes.model_file import find_model
-from switchfold.hostlib.schemes.models import MODELS, VGG19, Model, ModelLayer
+from switchfold.hostlib.schemes.known_models import MODELS
+from switchfold.hostlib.schemes.models import VGG19, Model, ModelLayer
 from switchfold.hostlib.schemes.prediction import (
     Computing,
     LayerTimes,
@@ -73,6 +74,10 @@ def test_sizes_and_operations_of_known_models() -> None:
     assert millions["vgg19"] == pytest.approx(143.667, abs=1e-3)
     assert millions["alexnet"] == pytest.approx(60.965, abs=1e-3)
     assert millions["resnet-152"] == pytest.approx(60.193, abs=1e-3)
+    assert millions["vgg19-22k"] == pytest.approx(229.05, abs=1e-2)
+    assert MODELS["inception-v3"].num_values == 27_161_264
+    auxiliary = [each for each in MODELS["inception-v3"].layers if "auxiliary" in each.name]
+    assert sum(layer.num_values for layer in auxiliary) == 27_161_264 - 23_834_568
     operations = {
         name: sum(layer.multiplications for layer in model.layers) / 1e9
         for name, model in MODELS.items()
@@ -80,6 +85,7 @@ def test_sizes_and_operations_of_known_models() -> None:
     assert operations["vgg19"] == pytest.approx(19.6, abs=0.1)
     assert operations["alexnet"] == pytest.approx(0.72, abs=0.01)
     assert operations["resnet-152"] == pytest.approx(11.5, abs=0.1)
+    assert operations["inception-v3"] == pytest.approx(5.72, abs=0.02)
 
 
 def test_ring_against_the_switch_nears_the_limit_of_two() -> None:
@@ -161,7 +167,7 @@ def test_models_come_from_files(tmp_path: Path) -> None:
         ("a.json", '{"layers": []}', "lists no layers"),
         ("a.json", '{"layers": [{"name": "x", "kind": "fc", "rows": 2}]}', "a.json: layer x has"),
         ("a.toml", TOY.replace('name = "fc"', 'name = "conv"'), "two layers are called conv"),
-        ("vgg18", None, "no model .*vgg19, or a file"),
+        ("vgg18", None, "no model .*vgg19, vgg19-22k, or a file"),
     ],
 )
 def test_bad_models_are_named(tmp_path: Path, name: str, content: str | None, message: str) -> None:

@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The contenders of the simulator, and one run of any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from benchmarks.simulator.asynchronous import (
+    ChainReplication,
+    ComputeTimes,
+    FairParameterServer,
+    FluidRun,
+)
+from benchmarks.simulator.outcome import RunFigures, figures_of
+from benchmarks.simulator.scenario import Scenario
+from benchmarks.simulator.scheduled import GroupPlaces, ScheduledRun
+from benchmarks.simulator.synchronous import (
+    RingAllreduce,
+    SwitchAllreduce,
+    SynchronousParameterServer,
+)
+from benchmarks.simulator.timeline import TimelineEvent
+from switchfold.controller.scheduler.delay_bound import DelayBound
+from switchfold.controller.scheduler.scheduler import SchedulerOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatedContender:
+    """A way to train, and how tables call it."""
+
+    name: str
+    label: str
+    make: Callable[[Scenario, ComputeTimes | None], FluidRun]
+    is_synchronous: bool = False
+
+
+WHOLE_BATCH_WAIT_S = 1e6
+"""For batches that are closed only when no grant is open."""
+
+
+def _scheduled(
+    places: GroupPlaces, batch_wait_s: float = SchedulerOptions().batch_wait_s
+) -> Callable[[Scenario, ComputeTimes | None], FluidRun]:
+    def make(scenario: Scenario, computing: ComputeTimes | None) -> FluidRun:
+        # Each worker has one update under way, so 2 n is twice what delays are on average.
+        tau_max = 2 * scenario.num_workers
+        bound = DelayBound(tau_max=tau_max)
+        return ScheduledRun(
+            scenario, computing, places=places, bound=bound, batch_wait_s=batch_wait_s
+        )
+
+    return make
+
+
+CONTENDERS = {
+    each.name: each
+    for each in (
+        SimulatedContender(name="async-ps", label="asynchronous PS", make=FairParameterServer),
+        SimulatedContender(name="chain", label="PS, chain replication", make=ChainReplication),
+        SimulatedContender(
+            name="sync-ps",
+            label="synchronous PS",
+            make=SynchronousParameterServer,
+            is_synchronous=True,
+        ),
+        SimulatedContender(
+            name="ring", label="ring allreduce", make=RingAllreduce, is_synchronous=True
+        ),
+        SimulatedContender(
+            name="switch-allreduce",
+            label="switch allreduce",
+            make=SwitchAllreduce,
+            is_synchronous=True,
+        ),
+        SimulatedContender(name="direct", label="scheduled", make=_scheduled(GroupPlaces.NOWHERE)),
+        SimulatedContender(
+            name="hosts", label="scheduled, hosts add", make=_scheduled(GroupPlaces.HOSTS)
+        ),
+        SimulatedContender(
+            name="hosts-whole",
+            label="hosts add, whole batches",
+            make=_scheduled(GroupPlaces.HOSTS, WHOLE_BATCH_WAIT_S),
+        ),
+        SimulatedContender(
+            name="switches",
+            label="scheduled, switches add",
+            make=_scheduled(GroupPlaces.SWITCHES),
+        ),
+        SimulatedContender(
+            name="switches-whole",
+            label="switches add, whole batches",
+            make=_scheduled(GroupPlaces.SWITCHES, WHOLE_BATCH_WAIT_S),
+        ),
+    )
+}
+BASELINE = "async-ps"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContenderRun:
+    """One contender on one scenario."""
+
+    figures: RunFigures
+    events: tuple[TimelineEvent, ...]
+    server_in_bytes: float
+    """Mean of the servers' links towards them."""
+    server_out_bytes: float
+    decisions: int = 0
+    decision_cost_s: float = 0.0
+    """Median over all batches of this machine's time for a decision; it is not simulated."""
+    groups: int = 0
+
+
+def simulate(
+    contender: SimulatedContender,
+    scenario: Scenario,
+    *,
+    duration_s: float,
+    wanted_updates: int = 0,
+    computing: ComputeTimes | None = None,
+) -> ContenderRun:
+    """Run a contender for so much simulated time; figures are those of that time.
+
+    With computing times of a record, it ends when all workers have ended.
+    """
+    run = contender.make(scenario, computing)
+    run.links.call_at(0.0, run.start)
+    run.links.run(duration_s)
+    moved = run.links.moved_bits
+    scheduler = run if isinstance(run, ScheduledRun) else None
+    return ContenderRun(
+        figures=figures_of(
+            run.events,
+            duration_s=run.links.now_s,
+            num_servers=scenario.num_servers,
+            wanted_updates=wanted_updates,
+            is_synchronous=contender.is_synchronous,
+        ),
+        events=tuple(run.events),
+        server_in_bytes=_mean(moved[f">{server}"] / 8 for server in scenario.servers),
+        server_out_bytes=_mean(moved[f"{server}>"] / 8 for server in scenario.servers),
+        decisions=scheduler.num_decisions if scheduler else 0,
+        decision_cost_s=scheduler.median_cost_s if scheduler else 0.0,
+        groups=scheduler.num_groups if scheduler else 0,
+    )
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed)

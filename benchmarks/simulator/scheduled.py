@@ -1,0 +1,253 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Asynchronous training whose updates are granted by the transfer scheduler itself.
+
+A request, a decision and a delivery each take half of the control round trip. A decision costs the
+scheduler a stated simulated time; what it costs this machine is measured beside it, and does not
+change the run. A sender keeps its grant's rates, and goes on at the last one if it is late. Links
+that are slower than the scheduler knows slow all flows on them, as they do for the others.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from benchmarks.simulator.asynchronous import AsynchronousRun, ComputeTimes
+from benchmarks.simulator.fluid import FluidFlow
+from benchmarks.simulator.scenario import Scenario
+from benchmarks.simulator.timeline import TimelineKind
+from switchfold.controller.scheduler.delay_bound import DelayBound
+from switchfold.controller.scheduler.grouping import AggregationPlaces
+from switchfold.controller.scheduler.residual_rate import RateSpan
+from switchfold.controller.scheduler.scheduler import (
+    SchedulerOptions,
+    TransferDecision,
+    TransferScheduler,
+)
+from switchfold.controller.scheduler.transfers import (
+    ModelGrant,
+    ModelRequest,
+    TransferDrop,
+    TransferGroup,
+    TransferRequest,
+)
+
+
+class GroupPlaces(enum.Enum):
+    """Where the scheduler may add updates up."""
+
+    NOWHERE = "nowhere"
+    HOSTS = "hosts"
+    SWITCHES = "switches"
+
+
+class ScheduledRun(AsynchronousRun):
+    """The same `TransferScheduler` object as in a controller, with simulated time."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        computing: ComputeTimes | None = None,
+        *,
+        places: GroupPlaces = GroupPlaces.NOWHERE,
+        bound: DelayBound | None = None,
+        batch_wait_s: float = SchedulerOptions().batch_wait_s,
+    ) -> None:
+        super().__init__(scenario, computing)
+        found = {
+            GroupPlaces.NOWHERE: None,
+            GroupPlaces.HOSTS: AggregationPlaces(hosts=scenario.adders),
+            GroupPlaces.SWITCHES: AggregationPlaces(switches=scenario.leaves),
+        }[places]
+        self._scheduler = TransferScheduler(
+            scenario.network(),
+            dict.fromkeys(scenario.servers, 0),
+            SchedulerOptions(bound=bound, places=found, batch_wait_s=batch_wait_s),
+        )
+        self._num_requests = 0
+        self._num_model_requests = 0
+        self._due_s: float | None = None
+        self._free_s = 0.0
+        """When the scheduler has done all of its work so far."""
+        self._ungathered: dict[int, set[int]] = {}
+        """By group at a host, the members that are not there."""
+        self.num_decisions = 0
+        self.decision_costs_s: list[float] = []
+        """By batch, this machine's processor time for each of its decisions."""
+        self.num_groups = 0
+
+    @property
+    def median_cost_s(self) -> float:
+        """Median of `decision_costs_s`, which other programs' load moves little."""
+        return statistics.median(self.decision_costs_s) if self.decision_costs_s else 0.0
+
+    def push(self, worker: str, server: str) -> None:
+        request = TransferRequest(
+            transfer_id=self._num_requests,
+            worker=worker,
+            server=server,
+            size_bytes=self.scenario.shard_bytes,
+            version=self.progress[worker].versions[server],
+        )
+        self._num_requests += 1
+        self._after_half_trip(partial(self._submit, request))
+
+    def _after_half_trip(self, function: Callable[[], None]) -> None:
+        self.links.call_after(self.scenario.control_rtt_s / 2, function)
+
+    def get(self, worker: str, server: str) -> None:
+        if not self.scenario.has_models:
+            super().get(worker, server)
+            return
+        request = ModelRequest(
+            transfer_id=self._num_model_requests,
+            worker=worker,
+            server=server,
+            size_bytes=self.scenario.shard_bytes,
+        )
+        self._num_model_requests += 1
+        self._after_half_trip(partial(self._request_model, request))
+
+    def on_rates(self, period: int) -> None:
+        """Tell the scheduler; grants that are open stay as they are."""
+        network = self.scenario.network(period)
+        self._after_half_trip(lambda: self._scheduler.replace_network(network, self.links.now_s))
+
+    def _request_model(self, request: ModelRequest) -> None:
+        self._scheduler.request_model(request, self.links.now_s)
+        self._plan_decision()
+
+    def _enforce_models(self, grants: Sequence[ModelGrant]) -> None:
+        """Let servers send models as they are told; the version is that of the first byte."""
+        for grant in grants:
+            begin_s = max(grant.spans[0].start_s, self.links.now_s)
+            self.links.call_at(begin_s, partial(self._send_model, grant))
+
+    def _send_model(self, grant: ModelGrant) -> None:
+        request = grant.request
+        self.fix_version(request.worker, request.server)
+        self._send(grant.links, grant.spans, request.bits, partial(self._model_sent, request))
+
+    def _model_sent(self, request: ModelRequest) -> None:
+        self._after_half_trip(
+            lambda: self._scheduler.model_delivered(request.transfer_id, self.links.now_s)
+        )
+        self.got(request.worker, request.server)
+
+    def _submit(self, request: TransferRequest) -> None:
+        self._scheduler.submit(request, self.links.now_s)
+        self._plan_decision()
+
+    def _plan_decision(self) -> None:
+        due_s = self._scheduler.next_due_s()
+        if due_s is not None:
+            due_s = max(due_s, self._free_s, self.links.now_s)
+            if self._due_s is None or due_s < self._due_s:
+                self._due_s = due_s
+                self.links.call_at(due_s, partial(self._decide, due_s))
+
+    def _decide(self, due_s: float) -> None:
+        if self._due_s != due_s:
+            return  # an earlier one has taken its place
+        self._due_s = None
+        began_s = time.thread_time()
+        models = self._scheduler.grant_models(self.links.now_s)
+        decisions = self._scheduler.decide(self.links.now_s)
+        took_s = time.thread_time() - began_s
+        num_decided = len(decisions) + len(models)
+        if num_decided:
+            self.decision_costs_s.append(took_s / num_decided)
+        self.num_decisions += num_decided
+        self._free_s = self.links.now_s + num_decided * self.scenario.decision_s
+        tell_s = self._free_s + self.scenario.control_rtt_s / 2
+        self.links.call_at(tell_s, partial(self._enforce_models, models))
+        self.links.call_at(tell_s, partial(self._enforce, decisions))
+        self._plan_decision()
+
+    def _enforce(self, decisions: Sequence[TransferDecision]) -> None:
+        """Let hosts do what they are told."""
+        begun: set[int] = set()
+        for decision in decisions:
+            request = decision.request
+            if isinstance(decision, TransferDrop):
+                self.drop(request.worker, request.server)
+                continue
+            group = decision.group
+            if group is None:
+                deliver = partial(self._deliver, [decision.request])
+                self._send(decision.planned.links, decision.spans, request.bits, deliver)
+                continue
+            if group.group_id not in begun:
+                begun.add(group.group_id)
+                self.num_groups += 1
+                self._begin_group(group)
+            if not group.is_switch:
+                arrived = partial(self._gather, group, request.transfer_id)
+                self._send(decision.planned.links, decision.spans, request.bits, arrived)
+
+    def _begin_group(self, group: TransferGroup) -> None:
+        requests = [member.request for member in group.members]
+        if group.is_switch:
+            bits = max(request.bits for request in requests)
+            self._send(group.links, group.spans, bits, partial(self._deliver, requests))
+        else:
+            self._ungathered[group.group_id] = {each.transfer_id for each in requests}
+
+    def _gather(self, group: TransferGroup, transfer_id: int) -> None:
+        waiting = self._ungathered[group.group_id]
+        waiting.remove(transfer_id)
+        if not waiting:
+            del self._ungathered[group.group_id]
+            requests = [member.request for member in group.members]
+            bits = max(request.bits for request in requests)
+            self._send(group.links, group.spans, bits, partial(self._deliver, requests))
+
+    def _deliver(self, requests: Sequence[TransferRequest]) -> None:
+        """Note one message's arrival at its server."""
+        for request in requests:
+            self.note(TimelineKind.SENT, request.worker, request.server)
+        ids = [request.transfer_id for request in requests]
+        self._after_half_trip(partial(self._delivered, ids))
+
+    def _delivered(self, ids: Sequence[int]) -> None:
+        for grant in self._scheduler.delivered(ids, self.links.now_s):
+            self.commit(grant.request.worker, grant.request.server)
+        self._plan_decision()
+
+    def _send(
+        self,
+        links: Sequence[str],
+        spans: Sequence[RateSpan],
+        bits: int,
+        on_end: Callable[[], None],
+    ) -> None:
+        """Start a flow that keeps a grant's rates, once its first span has begun."""
+        now_s = self.links.now_s
+        ahead = [span for span in spans if span.end_s > now_s] or [spans[-1]]
+        begin = partial(self._begin, links, ahead, bits, on_end)
+        if ahead[0].start_s > now_s:
+            self.links.call_at(ahead[0].start_s, begin)
+        else:
+            begin()
+
+    def _begin(
+        self,
+        links: Sequence[str],
+        spans: Sequence[RateSpan],
+        bits: int,
+        on_end: Callable[[], None],
+    ) -> None:
+        """Start a flow in its first span."""
+        flow: FluidFlow = self.links.start(
+            links, bits, on_end, cap_bits_per_s=spans[0].rate_bits_per_s
+        )
+        for span, following in itertools.pairwise(spans):
+            if following.start_s > span.end_s:
+                self.links.call_at(span.end_s, partial(self.links.cap, flow, 0))
+            change = partial(self.links.cap, flow, following.rate_bits_per_s)
+            self.links.call_at(following.start_s, change)

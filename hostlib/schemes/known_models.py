@@ -1,0 +1,16 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The models that commands know by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from .inception import inception_v3
+from .models import VGG19, VGG19_22K, Model, alexnet, resnet152
+
+MODELS: Final[Mapping[str, Model]] = {
+    model.name: model for model in (VGG19, VGG19_22K, alexnet(), resnet152(), inception_v3())
+}
+"""By name."""
