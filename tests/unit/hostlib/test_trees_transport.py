@@ -166,7 +166,7 @@ def test_busy_sockets_get_each_datagram_once_and_in_order() -> None:
             done += transport.send(rows[done:])
             assert transport.receive(out, 0.0) == 0
             for slots, receiver in zip(found, receivers, strict=True):
-                slots += slots_at(receiver, 0)
+                slots.extend(slots_at(receiver, 0))
             return sum(map(len, found)) >= len(rows)
 
         wait_until(all_have_come, lambda: f"{done} sent", interval_s=0.0)
