@@ -34,6 +34,7 @@ MODULES = {
         "closing",
         "tail",
         "recovery",
+        "repair",
         "congestion",
         "rtt",
         "source",
