@@ -34,7 +34,6 @@ MODULES = {
         "closing",
         "tail",
         "recovery",
-        "repair",
         "congestion",
         "rtt",
         "source",

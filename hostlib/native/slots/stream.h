@@ -118,9 +118,6 @@ void stream_abandon(stream_t *, source_t *);
 // The others have left the round of a slot, whose result this worker does not have: go on without it.
 void stream_miss(stream_t *, slot_t *, double now_s);
 
-// Have old values kept in the place of results. Rounds that are over need no more of this worker.
-void stream_keep_stale(stream_t *, slot_t *const *, uint32_t count, double now_s);
-
 // Send what window and slots allow. Returns 1, 0 when the transport took less, or -errno.
 int stream_pump(stream_t *, double now_s);
 
