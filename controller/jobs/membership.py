@@ -37,6 +37,7 @@ from .arrival import (
     check_waiting,
     join_timeout_s,
     lease_s,
+    proved_token,
     requested_job,
     running_refusal,
 )
@@ -47,7 +48,6 @@ from .job_manager import JobManager
 from .job_request import JobToken
 from .live_job import LiveJob
 from .restoration import reason_to_end, restored_job
-from .token_proof import proved_token
 from .worker_lease import Outbox, WorkerLease
 from .worker_place import check_peers, check_place
 
