@@ -11,7 +11,10 @@
 // of each sum, begins so much later in a `late_share` of the sums. With `nap`, each worker is not awake for so long, now and
 // then, `awake` apart on average. `large` is a file with a byte for each chunk, not 0 for those that lack nothing; into the
 // file `bitmaps`, each sum that is not of the warm-up writes which workers are in each of its chunks, as uint32. With
-// `stale`, each worker may do without that share of its results.
+// `stale`, each worker may do without that share of its results. With `transposed`, each worker's host has a switch, the
+// root of an equal part of the slots, behind the worker's links: what goes between hosts crosses a link up and one down, and
+// what stays on a host crosses none. With `uplink`, two hosts each are on a leaf, whose links to the spine carry so many
+// packets a second, and lose none.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,6 +28,7 @@
 #define PACKET_BYTES (HEADER_BYTES + VALUE_BYTES * VALUES)
 #define MAX_WORKERS 32u
 #define MAX_JOBS 64u
+#define HOSTS_PER_LEAF 2u
 #define SLOTS 112u // value slots of a job that has 128
 #define WINDOW 256u
 #define WARM_UP_CHUNKS 200u
@@ -43,11 +47,13 @@ typedef struct {
   bool is_adaptive; // see tail.h
   double tolerated; // share of the contributions to a tensor that it may lack
   double stale;     // share of the results of a tensor that a worker may do without
+  bool is_transposed;
+  double uplink_packet_s; // 0: there are no leaves
   double burst_loss, burst_on_s, burst_off_s; // mean times with this loss and without it
 } settings_t;
 
 typedef struct {
-  double free_s;
+  double packet_s, free_s;
   uint64_t random;
   double loss;
   bool is_burst;
@@ -60,7 +66,7 @@ typedef struct {
   uint32_t job, number;
   stream_t stream;
   slot_t slots[SLOTS];
-  closers_t closers;
+  closers_t closers[MAX_WORKERS]; // by tree
   source_t source;
   tolerance_t tolerance;
   int32_t *output;
@@ -87,12 +93,13 @@ typedef struct {
   uint64_t num_sums, num_results, num_lacking, num_missed, num_stale;
 } job_t;
 
-typedef enum { AT_SWITCH, AT_WORKER, WAKE, BEGIN, BEGIN_LATE } kind_t;
+typedef enum { AT_LINK, AT_SWITCH, AT_WORKER, WAKE, BEGIN, BEGIN_LATE } kind_t;
 
 typedef struct {
   double at_s;
   uint64_t order;
-  kind_t kind;
+  kind_t kind, next;   // `next`: what it is behind the last link
+  uint32_t links_left; // that it crosses then
   uint32_t job, worker;
   bool is_marked;
   uint8_t datagram[PACKET_BYTES];
@@ -103,7 +110,7 @@ static double now_s;
 static event_t *events;
 static size_t num_events, events_room;
 static uint64_t num_orders;
-static link_t links[MAX_WORKERS][2];
+static link_t links[MAX_WORKERS][2], uplinks[MAX_WORKERS / HOSTS_PER_LEAF][2];
 static worker_t *workers[MAX_JOBS][MAX_WORKERS];
 static job_t jobs[MAX_JOBS];
 static uint64_t lots;
@@ -168,24 +175,51 @@ static bool is_lost(link_t *link) {
   return link->loss > 0 && draw(&link->random) < link->loss;
 }
 
-static void transmit(link_t *link, kind_t kind, uint32_t job, uint32_t worker, const uint8_t *datagram, bool is_marked) {
-  double start_s = fmax(now_s, link->free_s), waiting = (start_s - now_s) / settings.packet_s;
+static void transmit(link_t *link, event_t event) {
+  double start_s = fmax(now_s, link->free_s), waiting = (start_s - now_s) / link->packet_s;
   if (waiting > settings.queue_packets) {
     link->dropped++;
     return;
   }
-  link->free_s = start_s + settings.packet_s;
+  link->free_s = start_s + link->packet_s;
   if (is_lost(link)) return;
-  event_t event = {.at_s = link->free_s + settings.delay_s, .kind = kind, .job = job, .worker = worker};
-  event.is_marked = is_marked || waiting > settings.mark_packets;
-  memcpy(event.datagram, datagram, PACKET_BYTES);
+  event.at_s = link->free_s + settings.delay_s;
+  event.is_marked = event.is_marked || waiting > settings.mark_packets;
   push(event);
+}
+
+// The host of the root of a datagram's tree, if each has one.
+static uint32_t root_of(const uint8_t *datagram) { return load16(datagram + TREE_AT) - 1u; }
+
+// Let a packet cross the links between two hosts: those of the hosts, and those of leaves if the hosts are on two.
+static void cross_links(event_t event) {
+  uint32_t root = root_of(event.datagram), is_down = event.next == AT_WORKER;
+  uint32_t from = is_down ? root : event.worker, to = is_down ? event.worker : root;
+  link_t *last_first[] = {&links[to][1], &uplinks[to / HOSTS_PER_LEAF][1], &uplinks[from / HOSTS_PER_LEAF][0], &links[from][0]};
+  bool has_uplinks = settings.uplink_packet_s > 0 && from / HOSTS_PER_LEAF != to / HOSTS_PER_LEAF;
+  if (event.kind != AT_LINK) event.links_left = 4;
+  link_t *link = last_first[--event.links_left];
+  if (!has_uplinks && event.links_left == 3) event.links_left = 1;
+  event.kind = event.links_left ? AT_LINK : event.next;
+  transmit(link, event);
+}
+
+// Send a packet of a worker to the switch, or back, by `kind`.
+static void send_packet(kind_t kind, uint32_t job, uint32_t worker, const uint8_t *datagram) {
+  event_t event = {.at_s = now_s, .kind = kind, .next = kind, .job = job, .worker = worker};
+  memcpy(event.datagram, datagram, PACKET_BYTES);
+  if (!settings.is_transposed) {
+    transmit(&links[worker][kind == AT_WORKER], event);
+    return;
+  }
+  if (root_of(datagram) == worker) push(event);
+  else cross_links(event);
 }
 
 static int worker_send(transport_t *base, uint8_t *const *datagrams, uint32_t count) {
   worker_t *worker = (worker_t *)base;
   for (uint32_t i = 0; i < count; i++) {
-    transmit(&links[worker->number][0], AT_SWITCH, worker->job, worker->number, datagrams[i], false);
+    send_packet(AT_SWITCH, worker->job, worker->number, datagrams[i]);
   }
   return (int)count;
 }
@@ -202,7 +236,7 @@ static void answer(job_t *job, copy_t *copy, uint32_t worker, const uint8_t *con
   store32(result + BITMAP_AT, copy->bitmap);
   store16(result + CONTRIBUTORS_AT, (uint16_t)__builtin_popcount(copy->bitmap));
   store32(result + HEADER_BYTES, (uint32_t)copy->value);
-  transmit(&links[worker][1], AT_WORKER, (uint32_t)(job - jobs), worker, result, false);
+  send_packet(AT_WORKER, (uint32_t)(job - jobs), worker, result);
 }
 
 static void close_round(job_t *job, copy_t *copy, const uint8_t *contribution) {
@@ -216,7 +250,7 @@ static void notify(const job_t *job, const copy_t *copy, uint32_t worker, const 
   memcpy(notice, contribution, PACKET_BYTES);
   notice[OPERATION_AT] = NOTICE;
   store32(notice + ROUND_AT, copy->round);
-  transmit(&links[worker][1], AT_WORKER, (uint32_t)(job - jobs), worker, notice, false);
+  send_packet(AT_WORKER, (uint32_t)(job - jobs), worker, notice);
 }
 
 static void flush(job_t *job, copy_t *copy, const event_t *event) {
@@ -230,11 +264,17 @@ static void flush(job_t *job, copy_t *copy, const event_t *event) {
   }
 }
 
+// The view's slot that a datagram names: those of several trees take turns.
+static uint32_t slot_of(const uint8_t *datagram) {
+  uint32_t local = load32(datagram + SLOT_AT);
+  return settings.is_transposed ? local * settings.num_workers + root_of(datagram) : local;
+}
+
 static void reach_switch(const event_t *event) {
   job_t *job = &jobs[event->job];
   const uint8_t *at = event->datagram;
   uint32_t round = load32(at + ROUND_AT), bit = 1u << event->worker, all = (uint32_t)((1ull << settings.num_workers) - 1);
-  copy_t *copy = &job->copies[load32(at + SLOT_AT)][round & 1];
+  copy_t *copy = &job->copies[slot_of(at)][round & 1];
   if (round < copy->round) {
     if (settings.tolerated > 0) notify(job, copy, event->worker, at);
     return;
@@ -384,7 +424,7 @@ static void wake(worker_t *worker, double at_s) {
     stream_begin(stream);
     for (uint32_t i = 0; i < BATCH && done < worker->num_inbox; i++, done++) {
       const uint8_t *at = worker->inbox[done];
-      slot_t *slot = &worker->slots[load32(at + SLOT_AT)];
+      slot_t *slot = &worker->slots[slot_of(at)];
       if (at[OPERATION_AT] == RESULT) stream_take(stream, slot, at);
       else if (is_gone(slot, at)) stream_miss(stream, slot, now_s);
     }
@@ -423,8 +463,11 @@ static worker_t *new_worker(uint32_t job, uint32_t number) {
   worker->bitmaps = calloc(most, sizeof *worker->bitmaps);
   worker->awake_s = -1;
   worker->wakes_s = INFINITY;
+  uint32_t num_trees = settings.is_transposed ? settings.num_workers : 1;
   for (uint32_t i = 0; i < SLOTS; i++) {
-    worker->slots[i] = (slot_t){.tree_id = 1, .local = i, .flush_s = INFINITY, .hold_s = INFINITY};
+    uint16_t tree = (uint16_t)(i % num_trees);
+    worker->slots[i] = (slot_t){.tree_id = (uint16_t)(1 + tree), .tree = tree, .local = i / num_trees};
+    worker->slots[i].flush_s = worker->slots[i].hold_s = INFINITY;
   }
   // As hostlib/options.py has them.
   stream_options_t options = {.generation = 1,
@@ -432,7 +475,7 @@ static worker_t *new_worker(uint32_t job, uint32_t number) {
                               .child_id = number,
                               .num_workers = settings.num_workers,
                               .values_per_packet = VALUES,
-                              .num_trees = 1,
+                              .num_trees = num_trees,
                               .straggler_s = INFINITY,
                               .initial_rto_s = 0.1,
                               .minimum_rto_s = 0.02,
@@ -443,10 +486,12 @@ static worker_t *new_worker(uint32_t job, uint32_t number) {
                               .has_statements = settings.stale > 0};
   if (settings.tolerated > 0) {
     uint32_t members = (uint32_t)((1ull << settings.num_workers) - 1);
-    worker->closers = (closers_t){.count = settings.num_workers, .own = number, .members = members, .is_root = 1};
+    for (uint32_t i = 0; i < num_trees; i++) {
+      worker->closers[i] = (closers_t){.count = settings.num_workers, .own = number, .members = members, .is_root = 1};
+    }
   }
   bool has_memory = worker->output && worker->contributors && worker->bitmaps &&
-                    stream_init(&worker->stream, &worker->base, &options, AGGREGATE_ADD, &worker->closers, worker->slots, SLOTS);
+                    stream_init(&worker->stream, &worker->base, &options, AGGREGATE_ADD, worker->closers, worker->slots, SLOTS);
   if (!has_memory) fail("no memory");
   return worker;
 }
@@ -498,6 +543,8 @@ int main(int argc, char **argv) {
                           .is_adaptive = number(argc, argv, "adaptive", 0) > 0,
                           .tolerated = number(argc, argv, "tolerated", 0),
                           .stale = number(argc, argv, "stale", 0),
+                          .is_transposed = number(argc, argv, "transposed", 0) > 0,
+                          .uplink_packet_s = 1 / number(argc, argv, "uplink", INFINITY),
                           .burst_loss = number(argc, argv, "burst", 0),
                           .burst_on_s = number(argc, argv, "on", 0.02),
                           .burst_off_s = number(argc, argv, "off", 0.1)};
@@ -511,7 +558,8 @@ int main(int argc, char **argv) {
   for (uint32_t i = 0; i < most; i++) data[i] = (int32_t)i;
   for (uint32_t i = 0; i < settings.num_workers; i++) {
     for (uint32_t j = 0; j < 2; j++) {
-      links[i][j] = (link_t){.random = settings.seed * 1000003 + 2 * i + j, .loss = settings.loss[j]};
+      uplinks[i / HOSTS_PER_LEAF][j].packet_s = settings.uplink_packet_s;
+      links[i][j] = (link_t){.packet_s = settings.packet_s, .random = settings.seed * 1000003 + 2 * i + j, .loss = settings.loss[j]};
     }
   }
   for (uint32_t i = 0; i < settings.num_jobs; i++) {
@@ -522,6 +570,7 @@ int main(int argc, char **argv) {
     event_t event = pop();
     now_s = event.at_s;
     switch (event.kind) {
+    case AT_LINK: cross_links(event); break;
     case AT_SWITCH: reach_switch(&event); break;
     case AT_WORKER: reach_worker(&event); break;
     case WAKE: wake(workers[event.job][event.worker], event.at_s); break;
@@ -549,6 +598,7 @@ int main(int argc, char **argv) {
            congestion_limit(&workers[i][0]->stream.window));
   }
   for (uint32_t i = 0; i < settings.num_workers; i++) dropped += links[i][0].dropped + links[i][1].dropped;
+  for (uint32_t i = 0; i < MAX_WORKERS / HOSTS_PER_LEAF; i++) dropped += uplinks[i][0].dropped + uplinks[i][1].dropped;
   printf("counters %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", sent, again, fast, probes, marked,
          dropped);
   printf("tolerance %" PRIu64 " %.9f %" PRIu64 "\n", flushed,

@@ -8,10 +8,13 @@ For random loss, `limit` is the time of the best repair by senders who do not kn
 lost: until it has the result, each worker sends its contribution again, and no packet in vain.
 With `--tolerated`, sums may lack that share, and rows compare selective repair with tolerance.
 With `--stale`, each worker may do without that share of its results; rows compare likewise.
+With `--transposed`, each worker's host has a switch, as in a transposed job. With `--uplink`, two
+hosts each share a leaf, whose links to the other leaves have that rate.
 
     python benchmarks/allreduce/simulated_loss.py --workers 2,4 --loss 0.05,0.2 --seconds 5
     python benchmarks/allreduce/simulated_loss.py --tolerated 0.1 --workers 4 --chunks 2000
     python benchmarks/allreduce/simulated_loss.py --stale 0.1 --workers 4 --chunks 2000
+    python benchmarks/allreduce/simulated_loss.py --transposed --rate 2090 --uplink 1045
 """
 
 from __future__ import annotations
@@ -57,6 +60,7 @@ STALE_HEADING = (
     "| workers | lost | of | repair: mean | p99 | sent again | stale: mean | p99 | sent again "
     "| stale results |\n|---|---|---|---|---|---|---|---|---|---|"
 )
+LOSSLESS_S = 5
 DIRECTIONS = {"up": ("up", "contributions"), "down": ("down", "results"), "": ("loss", "both")}
 TOLERATED_HEADING = (
     "| workers | lost | of | repair: mean | p99 | sent again | tolerance: mean | p99 | sent again "
@@ -96,6 +100,16 @@ class SimulatedRun:
         self.flushes, self.coverage = int(named["tolerance"][0]), float(named["tolerance"][1])
 
 
+def links(options: argparse.Namespace) -> dict[str, float]:
+    """Return the settings of the network."""
+    found: dict[str, float] = {"chunks": options.chunks, "rate": options.rate}
+    if options.transposed:
+        found["transposed"] = 1
+    if options.uplink is not None:
+        found["uplink"] = options.uplink
+    return found
+
+
 def limit(num_workers: int, loss: float) -> float:
     """Return how often a worker sends a chunk at least, on average."""
     until_complete = sum(1 - (1 - loss**sent) ** num_workers for sent in range(1000))
@@ -119,8 +133,8 @@ def tolerated_row(program: Path, options: argparse.Namespace, num_workers: int, 
             f"--loss {text} with --tolerated or --stale: give SHARE, SHARE:up or SHARE:down"
         )
     setting, of = DIRECTIONS[direction]
-    common = {"workers": num_workers, "chunks": options.chunks}
-    lossless_s = float(np.median(SimulatedRun(program, **common, seconds=1).times))
+    common = {"workers": num_workers, **links(options)}
+    lossless_s = float(np.median(SimulatedRun(program, **common, seconds=LOSSLESS_S).times))
     common |= {setting: float(share), "seconds": options.seconds}
     common |= {"adaptive": int(options.late_wait == "adaptive"), "nap": options.nap}
     common |= {"awake": options.awake}
@@ -152,8 +166,8 @@ def tolerated_row(program: Path, options: argparse.Namespace, num_workers: int, 
 
 def row(program: Path, options: argparse.Namespace, num_workers: int, text: str) -> str:
     """Return the table's row for a loss, or for a burst "loss:on_ms:off_ms"."""
-    common = {"workers": num_workers, "chunks": options.chunks}
-    lossless_s = float(np.median(SimulatedRun(program, **common, seconds=1).times))
+    common = {"workers": num_workers, **links(options)}
+    lossless_s = float(np.median(SimulatedRun(program, **common, seconds=LOSSLESS_S).times))
     share, *means_ms = (float(part) for part in text.split(":"))
     name = f"{100 * share:g} %"
     if means_ms:
@@ -161,7 +175,8 @@ def row(program: Path, options: argparse.Namespace, num_workers: int, text: str)
         settings = {"burst": share, "on": on_ms / 1000, "off": off_ms / 1000}
         name, best = f"{name} for {on_ms:g} ms of {on_ms + off_ms:g}", ""
     else:
-        settings, best = {"loss": share}, f"{limit(num_workers, share):.2f}"
+        settings = {"loss": share}
+        best = "" if options.transposed else f"{limit(num_workers, share):.2f}"
     times: list[float] = []
     counts = np.zeros(4)
     for seed in range(1, options.seeds + 1):
@@ -195,8 +210,15 @@ def main() -> None:
     parser.add_argument("--awake", type=float, default=0.2, help="s between naps, default 0.2")
     parser.add_argument("--seconds", type=float, default=20.0, help="simulated, default 20")
     parser.add_argument("--seeds", type=int, default=8, help="default 8")
+    parser.add_argument("--transposed", action="store_true", help="a switch on each worker's host")
+    parser.add_argument(
+        "--rate", type=float, default=8000.0, help="of hosts' links in packets/s, default 8000"
+    )
+    parser.add_argument("--uplink", type=float, help="of leaves' links; default: no leaves")
     parser.add_argument("--chunks", type=int, default=400, help="of a tensor, default 400")
     options = parser.parse_args()
+    if options.uplink is not None and not options.transposed:
+        raise SystemExit("--uplink: only with --transposed")
     is_stale, is_tolerant = options.stale is not None, options.tolerated is not None
     if is_stale and is_tolerant:
         raise SystemExit("--tolerated and --stale: give one of them")

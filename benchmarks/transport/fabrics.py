@@ -201,6 +201,11 @@ class PlainFabric:
             ready_timeout_s=_READY_S,
         )
 
+    def restart_adder(self, place: int) -> None:
+        """Start the softswitch again that was killed; `place`: its host's among the adders."""
+        process = self._run_adder(self._adders[place], place + 1)
+        self.adder_pids[place] = process.record.pid
+
     def _start_adder(self, name: str, number: int) -> ManagedProcess:
         """Start softswitch on a host, behind a pair of interfaces of its own."""
         host = host_named(self.testbed.topology, name)
@@ -214,6 +219,10 @@ class PlainFabric:
 
         namespaces.call_with_route(namespace, enter)
         forward(namespace)
+        return self._run_adder(name, number)
+
+    def _run_adder(self, name: str, number: int) -> ManagedProcess:
+        host = host_named(self.testbed.topology, name)
         switch = self._switch(name, number)
         command = daemons.switch_command(
             daemons.SwitchSoftware(),

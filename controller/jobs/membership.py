@@ -16,6 +16,7 @@ from ..database.database import Database
 from ..errors import (
     ControllerError,
     ControllerStoppingError,
+    InvalidJobError,
     NoRoomError,
     RoleError,
     SourceLimitError,
@@ -28,6 +29,7 @@ from ..rows.row_servers import RowServers
 from ..rows.row_sets import RowSets
 from ..switches.switch_session import SwitchSession
 from ..views.join_reply import check_compatible
+from ..views.row_places import TRANSPOSED_HAS_NO_ROWS
 from ..views.view_change import Limits
 from ..views.views import Views
 from .arrival import (
@@ -35,14 +37,15 @@ from .arrival import (
     check_waiting,
     join_timeout_s,
     lease_s,
+    proved_token,
     requested_job,
     running_refusal,
 )
 from .attachment import attached_worker, worker_switch
 from .diagnosis import Diagnosis
-from .job import Job, JobNumber, View, ViewState, Worker
+from .job import Job, JobNumber, PathChoice, View, ViewState, Worker
 from .job_manager import JobManager
-from .job_request import JobToken, spent_token, wrong_token
+from .job_request import JobToken
 from .live_job import LiveJob
 from .restoration import reason_to_end, restored_job
 from .worker_lease import Outbox, WorkerLease
@@ -140,7 +143,7 @@ class Membership:
         if is_resume:
             return self._resume(live, join_request, who)
         # Before all else: a stranger learns nothing of the job, and ends none that is deserted.
-        self._proved(join_request, live, who)
+        self._proved(join_request, who)
         switch = worker_switch(
             join_request, self._config.switches, lambda name: self._links[name].is_ready
         )
@@ -161,7 +164,9 @@ class Membership:
         self.check_open()
         live = self._manager.live_job(request.job_name)
         who = f"row server {request.server_id} at {request.address}"
-        token = self._proved(request, live, who)
+        token = self._proved(request, who)
+        if live is not None and live.job.path is PathChoice.TRANSPOSED:
+            raise InvalidJobError(f"{who}, job {request.job_name!r}: {TRANSPOSED_HAS_NO_ROWS}")
         lease, outbox = self._row_servers.attach(request, token)
         self._manager.greet(lease)
         return lease, outbox
@@ -313,23 +318,8 @@ class Membership:
             live.release_timers()
             live.send(_stopping())
 
-    def _proved(
-        self, request: pb.JoinRequest | pb.AttachRowServer, live: LiveJob | None, who: str
-    ) -> JobToken:
-        """Return the token of a request; JobTokenError unless it may open this, or any, job."""
-        token = JobToken.of(request)
-        is_own = live is not None and live.token.is_same(token)
-        is_row_server = isinstance(request, pb.AttachRowServer)  # for all runs with its token
-        if live is not None and is_own and (is_row_server or live.token.run == token.run):
-            return token
-        owner = self._database.job_of_token(token) if token.is_set else None
-        if owner is not None:
-            other = self._manager.live_job(owner.name)
-            is_live = other is not None and other.job_number == owner.job_number
-            raise spent_token(request.job_name, who, owner.name, is_live=is_live)
-        if live is not None and not is_own:
-            raise wrong_token(request.job_name, who, token, live.token)
-        return token
+    def _proved(self, request: pb.JoinRequest | pb.AttachRowServer, who: str) -> JobToken:
+        return proved_token(request, who, self._manager.live_job, self._database)
 
     def _resume(
         self, live: LiveJob | None, join_request: pb.JoinRequest, who: str
@@ -341,7 +331,7 @@ class Membership:
                 f"job {join_request.job_name!r} with generation {resume.generation} is not running "
                 "here any more; start the job again"
             )
-        self._proved(join_request, live, who)
+        self._proved(join_request, who)
         place = (join_request.address, join_request.udp_port)
         if lease is None or (lease.worker.address, lease.worker.udp_port) != place:
             raise UnknownJobError(
@@ -399,7 +389,7 @@ class Membership:
         """Let a worker wait for the others of its job; the first one makes the job."""
         request = requested_job(join_request)
         live = self._manager.live_job(request.name)
-        token = self._proved(join_request, live, who)  # it may be another job than before
+        token = self._proved(join_request, who)  # it may be another job than before
         if live is None:
             self._check_waiting_jobs(source)
             job = self._database.create_job(request)

@@ -97,7 +97,7 @@ class Views:
         workers = tuple(sorted(members, key=lambda worker: worker.worker_id))
         servers = tuple(row_servers)
         trees, reason = self._arranged(job, workers, avoid, replacing, servers)
-        trees, unplaced = placed_servers(servers, workers, trees)
+        trees, unplaced = placed_servers(job.path, servers, workers, trees)
         view = View(
             generation=self._database.allocate_generation(),
             job_number=job.job_number,
@@ -247,7 +247,7 @@ class Views:
             names = {other.job_number: other.name for other in jobs}
             raise no_room_error(job, shape, wanted, memory, names)
         reason = "" if count >= wanted else f"{count} of {wanted} slots are its share for now"
-        if can_have_rows(workers):
+        if can_have_rows(job.path, workers):
             trees = with_row_servers(trees, servers)
             trees = memory.place_rows(trees, shares.room_for_rows(job, trees))
         return trees, reason

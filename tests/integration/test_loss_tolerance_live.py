@@ -26,6 +26,7 @@ from switchfold.hostlib import ConfigurationError, JobEndedError, JoinError
 from switchfold.hostlib.future import AllreduceFuture
 from switchfold.hostlib.loss_tolerance import CompletionReason, Delivery, LossTolerance
 from switchfold.hostlib.session import Session
+from switchfold.hostlib.slots.wire import VALUES_PER_PACKET_NARROW
 from switchfold.hostlib.straggler import StragglerPolicy
 from time_bound import wait_until
 
@@ -109,12 +110,18 @@ def arrays(seed: int) -> list[NDArray[np.float32]]:
     return [rng.integers(-99, 100, SIZE).astype(np.float32) for _ in range(NUM_WORKERS)]
 
 
-def expected_mean(given: list[NDArray[np.float32]], delivery: Delivery) -> NDArray[np.float32]:
-    """Return the mean of what is said to be in the result."""
+def present(delivery: Delivery) -> NDArray[np.bool_]:
+    """Return by worker which of its values are said to be in the result."""
     is_in = np.ones((NUM_WORKERS, SIZE), bool)
     for worker, ranges in delivery.missing.items():
         for start, end in ranges:
             is_in[worker, start:end] = False
+    return is_in
+
+
+def expected_mean(given: list[NDArray[np.float32]], delivery: Delivery) -> NDArray[np.float32]:
+    """Return the mean of what is said to be in the result."""
+    is_in = present(delivery)
     sums = np.where(is_in, np.array(given), 0).sum(axis=0)
     return (sums / is_in.sum(axis=0)).astype(np.float32)
 
@@ -145,6 +152,27 @@ def test_result_is_the_mean_of_what_it_says(testbed: LiveTestbed) -> None:
         assert sum(w.statistics["value_packets_flushed"] for w in workers) > 0
         # The exponents of blocks come whole: a lost one is sent again.
         assert sum(w.statistics["exponent_packets_flushed"] for w in workers) == 0
+
+
+def test_large_packets_lack_nothing_over_lossy_links(testbed: LiveTestbed) -> None:
+    """Every other packet has values 1,024 times as large, and the mask is exact to the value."""
+    is_large = np.arange(SIZE) // VALUES_PER_PACKET_NARROW % 2 == 1
+    scale = np.where(is_large, np.float32(1024), np.float32(1))
+    num_missing = 0
+    with testbed.sessions(NUM_WORKERS, "large", straggler=POLICY) as workers:
+        for number in range(10):
+            given = [array * scale for array in arrays(number)]
+            futures = reduce_all(workers, given, precision="block", large_first=True)
+            results = [future.result(WAIT_S) for future in futures]
+            delivery = delivery_of(futures[0])
+            assert {str(delivery_of(each).missing) for each in futures} == {str(delivery.missing)}
+            is_in = present(delivery)
+            assert is_in[:, is_large].all(), "large packets have everybody"
+            assert is_in.mean() >= 1 - TOLERANCE.loss
+            num_missing += int((~is_in).sum())
+            for result in results:
+                np.testing.assert_array_equal(result, np.where(is_in, given, 0).sum(axis=0))
+        assert num_missing > 0, "some of the small ones were let go"
 
 
 def test_tensor_may_want_all_or_have_its_own_tolerance(testbed: LiveTestbed) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import socket
@@ -21,6 +22,7 @@ from benchmarks.transport.fabrics import WORKERS, PlainFabric, fabric, host_name
 from benchmarks.transport.rig import Round, Size, TransportRig
 from switchfold.bmv2_topos import state
 from switchfold.bmv2_topos.network.namespaces import call_in_namespace, call_with_route
+from time_bound import wait_until
 
 pytestmark = [
     pytest.mark.root,
@@ -138,6 +140,11 @@ def test_transposed_job_adds_on_each_host_and_goes_on_without_one(
         _, given = summed("shards", 3)
         assert given[1] == 0
         assert all(count > part for count in given[:1] + given[2:]), "the others add a third"
+        plain.restart_adder(1)
+        numbers = itertools.count(4)
+        wait_until(lambda: summed("shards", next(numbers))[1][1] > 0, "the host that is back adds")
+        _, given = summed("shards", next(numbers))
+        assert all(count >= part for count in given), "each host adds a quarter again"
 
 
 def given_to_adders(plain: PlainFabric) -> list[int]:

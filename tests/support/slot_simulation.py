@@ -39,6 +39,9 @@ from switchfold.hostlib.summation.chunks import (
 )
 from switchfold.hostlib.summation.quantization import large_chunks
 
+MOST_LATE_DELAYS = 40
+"""A packet that others overtake is late by up to so many delays of a link."""
+
 
 class Simulation:
     """Workers, links, one switch and a clock."""
@@ -71,6 +74,8 @@ class Simulation:
         self.pause_s = pause_s
         self.losses: Callable[[int, int | None, NDArray[Any]], bool] = self._is_lost
         """Whether a packet of a worker, or to one, is lost in flight."""
+        self.duplication = self.reordering = 0.0
+        """Shares of packets that come twice, and that come up to MOST_LATE_DELAYS later."""
         self.dropped = 0
         self.bitmaps = np.zeros(0, np.uint32)
         """The workers in each chunk of the last tensor."""
@@ -88,6 +93,10 @@ class Simulation:
 
     def _is_lost(self, worker_id: int, to: int | None, row: NDArray[Any]) -> bool:
         return self.random.random() < self.loss
+
+    def happens(self, share: float) -> bool:
+        """Draw whether something happens; what never does leaves the other lots as they are."""
+        return share > 0 and self.random.random() < share
 
     def at(self, when_s: float, action: Callable[[], None]) -> None:
         """Do something later; what is due at the same time happens in the order of the calls."""
@@ -172,7 +181,9 @@ class _Link:
             return
         self._free_s = start_s + of.packet_s
         if not is_lost:
-            of.at(self._free_s + of.delay_s, arrive)
+            for _ in range(1 + of.happens(of.duplication)):
+                late = of.happens(of.reordering) * of.random.random() * MOST_LATE_DELAYS
+                of.at(self._free_s + of.delay_s * (1 + late), arrive)
 
 
 class _SimulatedSwitch(FakeSwitch):

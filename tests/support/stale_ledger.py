@@ -49,8 +49,10 @@ class StaleLedger:
         self._places: dict[tuple[int, int], int] = {}  # by tensor and chunk
         self._first_place = 0
         self._values: list[list[Values]] = []  # by worker and chunk
-        self.num_stale = self.num_statements = self.num_again = 0
-        """Of all tensors: results done without, rounds stated to be over, chunks sent again."""
+        self.num_stale = self.num_statements = self.num_again = self.num_old = 0
+        """Of all tensors: results done without, rounds stated to be over, chunks sent again, and
+        contributions that come to the switch after their sender's next one of the same slot left.
+        """
 
     def begin(
         self, tensor: int, values: NDArray[np.int64], large: NDArray[np.bool_] | None = None
@@ -93,7 +95,10 @@ class StaleLedger:
             self.num_statements += 1
 
     def note_arrived(self, worker: int, packet: Packet) -> None:
-        """See what comes to the switch: nothing to check."""
+        """See what comes to the switch: nothing to check, as the switch is the reference."""
+        following = self._place(packet) + self._num_slots
+        is_old = following < len(self._chunks) and worker in self._chunks[following].sent
+        self.num_old += is_old
 
     def note_answered(self, packet: Packet) -> None:
         """See what the switch sends: each result is the sum of all, to the bit."""

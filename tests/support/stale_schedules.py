@@ -64,9 +64,16 @@ def run_schedule(number: int, seed: int) -> Counter[str]:
         ledger=ledger,
     )
     simulation.losses = _losses(chance, simulation, num_workers)
+    simulation.duplication = chance.choice([0, 0, 0.05, 0.3])
+    simulation.reordering = chance.choice([0, 0, 0.05, 0.3])
     for _ in range(2):
         simulation.sum(chance.choice([1, 30, 100, 250]))
-    return Counter(stale=ledger.num_stale, statements=ledger.num_statements, again=ledger.num_again)
+    return Counter(
+        stale=ledger.num_stale,
+        statements=ledger.num_statements,
+        again=ledger.num_again,
+        old=ledger.num_old,
+    )
 
 
 if __name__ == "__main__":

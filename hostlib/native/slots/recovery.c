@@ -24,15 +24,19 @@ bool recovery_init(recovery_t *recovery, slot_t *slots, uint32_t slot_count, uin
   *recovery = (recovery_t){.slots = slots,
                            .slot_count = slot_count,
                            .trees = malloc(CLASSES * num_trees * sizeof(tree_results_t)),
+                           .trips = malloc(num_trees * sizeof(tree_trips_t)),
+                           .num_trees = num_trees,
                            .rtt = rtt,
                            .expiry_s = INFINITY,
                            .probe_s = INFINITY,
                            .review_s = INFINITY,
                            .has_progress = true,
                            .has_sample = true};
-  if (!recovery->trees) return false;
+  if (!recovery->trees || !recovery->trips) return false;
+  for (uint32_t i = 0; i < num_trees; i++) recovery->trips[i] = (tree_trips_t){*rtt, INFINITY};
   for (uint32_t i = 0; i < CLASSES * num_trees; i++) {
     for (int j = 0; j < LATER_RESULTS; j++) recovery->trees[i].first[j] = recovery->trees[i].latest[j] = -1;
+    recovery->trees[i].result_s = -INFINITY;
   }
   for (uint32_t i = 0; i < slot_count; i++) {
     slots[i].number = slots[i].first = NOT_SENT;
@@ -45,7 +49,10 @@ static tree_results_t *results_of(const recovery_t *recovery, const slot_t *slot
   return &recovery->trees[CLASSES * slot->tree + slot->is_ahead];
 }
 
-void recovery_close(recovery_t *recovery) { free(recovery->trees); }
+void recovery_close(recovery_t *recovery) {
+  free(recovery->trees);
+  free(recovery->trips);
+}
 
 double recovery_next_s(const recovery_t *recovery) {
   return fmin(recovery->expiry_s, fmin(recovery->probe_s, recovery->review_s));
@@ -92,24 +99,40 @@ static void add_number(int64_t latest[LATER_RESULTS], int64_t number) {
   latest[i] = number;
 }
 
+// Learn from the results of a batch: one sample for each tree, that of its slowest chunk, which is on the safe side. Trees
+// differ: where the root is on the worker's own host, a worker that is behind the others waits for nothing.
+static void learn_trips(recovery_t *recovery, slot_t *const *slots, const bool *is_prompt, uint32_t count, double now_s) {
+  bool has_sample = false;
+  for (uint32_t i = 0; i < count; i++) {
+    if (slots[i]->is_again || !is_prompt[i]) continue;
+    tree_trips_t *trips = &recovery->trips[slots[i]->tree];
+    trips->oldest_s = fmin(trips->oldest_s, slots[i]->sent_s);
+    has_sample = true;
+  }
+  if (!has_sample) return;
+  const rtt_t *slowest = NULL;
+  for (uint32_t i = 0; i < recovery->num_trees; i++) {
+    tree_trips_t *trips = &recovery->trips[i];
+    if (trips->oldest_s < INFINITY) rtt_add_sample(&trips->rtt, now_s - trips->oldest_s);
+    trips->oldest_s = INFINITY;
+    if (!slowest || trips->rtt.smoothed_s > slowest->smoothed_s) slowest = &trips->rtt;
+  }
+  *recovery->rtt = *slowest;
+  recovery->has_sample = true;
+  recovery->lenient_expiries = 0;
+}
+
 void recovery_finish(recovery_t *recovery, slot_t *const *slots, const bool *is_prompt, uint32_t count, double now_s,
                      bool is_idle) {
-  double oldest_s = INFINITY;
-  for (uint32_t i = 0; i < count; i++) {
-    if (!slots[i]->is_again && is_prompt[i]) oldest_s = fmin(oldest_s, slots[i]->sent_s);
-  }
-  if (oldest_s < INFINITY) { // one sample per batch, that of the slowest chunk, which is on the safe side
-    rtt_add_sample(recovery->rtt, now_s - oldest_s);
-    recovery->has_sample = true;
-    recovery->lenient_expiries = 0;
-  }
+  learn_trips(recovery, slots, is_prompt, count, now_s);
   for (uint32_t i = 0; i < count; i++) {
     slot_t *slot = slots[i];
     tree_results_t *tree = results_of(recovery, slot);
+    if (!slot->is_again) tree->result_s = now_s;
     if (slot->first != NOT_SENT) {
       add_number(tree->first, slot->first);
       // A result that came faster than any before it answers an earlier transmission.
-      bool is_answer = slot->sent_s <= now_s - recovery->rtt->least_s;
+      bool is_answer = slot->sent_s <= now_s - recovery->trips[slot->tree].rtt.least_s;
       add_number(tree->latest, is_answer ? slot->number : slot->first);
     }
     recovery_release(recovery, slot);
@@ -136,12 +159,13 @@ static uint32_t in_order(slot_t **slots, uint32_t count) {
 // have come again just now, a late worker may be about to send this chunk.
 static double lost_s(const recovery_t *recovery, const slot_t *slot) {
   const tree_results_t *tree = results_of(recovery, slot);
-  double trip_s = recovery->rtt->prompt_s;
+  const rtt_t *own = &recovery->trips[slot->tree].rtt, *rtt = own->has_sample ? own : recovery->rtt;
+  double trip_s = rtt->prompt_s;
   if (!slot->is_again && slot->number < tree->first[0]) return slot->sent_s;
   bool is_sent_by_all = slot->first < tree->first[LATER_RESULTS - 1];
   double resumed_s = is_sent_by_all ? -INFINITY : recovery->resumed_s + ONCE_TRIPS * trip_s;
   if (slot->is_again && slot->number < tree->latest[0]) return fmax(slot->sent_s + SKEW_SHARE * trip_s, resumed_s);
-  if (!recovery->rtt->has_sample) return INFINITY;
+  if (!rtt->has_sample) return INFINITY;
   if (slot->number < tree->first[LATER_RESULTS - 1]) return slot->sent_s + LATE_TRIPS * trip_s;
   if (slot->number >= tree->latest[LATER_RESULTS - 1]) return INFINITY;
   double trips = slot->is_again ? LATE_TRIPS : ONCE_TRIPS;
@@ -183,12 +207,22 @@ static void back_off(recovery_t *recovery, uint32_t num_waiting) {
   if (!is_lenient) rtt_back_off(recovery->rtt);
 }
 
+// When a chunk's timer runs out. It begins again with each result of its tree, as long as these are of earlier chunks: they
+// come late, as a queue has grown, and nothing shows a loss. TCP's timer does so, too (RFC 6298).
+static double expiry_s(const recovery_t *recovery, const slot_t *slot) {
+  const tree_results_t *tree = results_of(recovery, slot);
+  bool is_next = !slot->is_again && slot->first > tree->first[LATER_RESULTS - 1];
+  return is_next ? fmax(slot->deadline_s, tree->result_s + rtt_timeout_s(recovery->rtt)) : slot->deadline_s;
+}
+
 uint32_t recovery_expired(recovery_t *recovery, double now_s, slot_t **out, uint32_t *outrun) {
   uint32_t count = 0, num_waiting = 0;
   *outrun = 0;
   if (now_s < recovery->expiry_s) return 0;
   for (uint32_t i = 0; i < recovery->slot_count; i++) {
-    if (recovery->slots[i].deadline_s <= now_s) out[count++] = &recovery->slots[i];
+    slot_t *slot = &recovery->slots[i];
+    if (slot->deadline_s <= now_s) slot->deadline_s = expiry_s(recovery, slot);
+    if (slot->deadline_s <= now_s) out[count++] = slot;
     num_waiting += recovery->slots[i].number < NOT_SENT;
   }
   in_order(out, count);

@@ -11,7 +11,10 @@
 // may notice a loss later, and send again in another order. If much is lost, three are too many to wait for: then a single
 // later result and the time of more than a round trip are sign enough, as in RACK (RFC 8985). If no result comes at all, the
 // last chunks may have been lost, which no later result can show. Then the oldest few and the newest one are sent again, as
-// a probe, and once more after twice the time, and so on (RFC 9002). The retransmission timer is the last resort.
+// a probe, and once more after twice the time, and so on (RFC 9002). The retransmission timer is the last resort. It begins
+// again with each result of an earlier chunk of the tree.
+//
+// Each tree has round trips of its own, by which its chunks are late. Timers and probes go by those of the slowest.
 #ifndef SWITCHFOLD_RECOVERY_H
 #define SWITCHFOLD_RECOVERY_H
 
@@ -26,13 +29,22 @@
 // The largest numbers with results of one tree and priority, smallest first: by the first and by the latest transmission.
 typedef struct {
   int64_t first[LATER_RESULTS], latest[LATER_RESULTS];
+  double result_s; // when the last one came that was sent once
 } tree_results_t;
+
+// Round trips of one tree.
+typedef struct {
+  rtt_t rtt;
+  double oldest_s; // of a batch's results: when the first of their chunks was sent; infinite: there are none
+} tree_trips_t;
 
 typedef struct {
   slot_t *slots;
   uint32_t slot_count;
   tree_results_t *trees; // two of each tree: of chunks that are not ahead, and of those that are
-  rtt_t *rtt;
+  tree_trips_t *trips; // by tree
+  uint32_t num_trees;
+  rtt_t *rtt; // that of the slowest tree: timers and probes go by it
   int64_t next_number;
   uint32_t num_again; // slots without result that were sent again, or are withheld
   uint32_t lenient_expiries; // since the last sample: those that left the timeout as it was

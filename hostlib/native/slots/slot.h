@@ -39,6 +39,7 @@ typedef struct {
   bool has_lacked; // the result of its round before lacked somebody, who may not have it yet
   bool is_over;      // its round, as a contribution of another worker says; see stale.h
   bool is_set_aside; // it may be done without, see stale.h
+  uint32_t aside_at; // its place among those, then
 
   // See straggler.h.
   double flush_s, pause_s;

@@ -3,6 +3,7 @@
 #include "stale.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "stream.h"
 
@@ -21,13 +22,18 @@
 #define SMOOTHING (1.0 / 8)
 #define LEAST_ALONE 0.5 // least share for which a worker waits
 
-stale_t stale_new(void) { return (stale_t){.alone_share = 1}; }
+bool stale_init(stale_t *stale, uint32_t slot_count) {
+  *stale = (stale_t){.aside = calloc(slot_count, sizeof(slot_t *)), .alone_share = 1};
+  return stale->aside;
+}
+
+void stale_close(stale_t *stale) { free(stale->aside); }
 
 uint32_t stale_window(const stream_t *stream, uint32_t window) {
   if (!stream->options.has_statements || stream->stale.alone_share < LEAST_ALONE) return window;
   uint32_t limit = stream->slot_count / WINDOW_SHARE;
   window = limit < 1 ? 1 : limit < window ? limit : window;
-  return stream->num_set_aside ? window + window / AHEAD_SHARE + 1 : window;
+  return stream->stale.num_aside ? window + window / AHEAD_SHARE + 1 : window;
 }
 
 static uint64_t place_of(const slot_t *slot) { return slot->source->start + slot->chunk; }
@@ -69,10 +75,18 @@ static bool has_time(const stream_t *stream, const slot_t *slot) {
   return stream->sending && needed > stream->next_chunk && needed - stream->next_chunk > stream->outstanding;
 }
 
-static void set_aside(stream_t *stream, slot_t *slot) {
+static void set_aside(stale_t *stale, slot_t *slot) {
   slot->source->stale_left--;
   slot->is_set_aside = true;
-  stream->num_set_aside++;
+  slot->aside_at = stale->num_aside;
+  stale->aside[stale->num_aside++] = slot;
+}
+
+static void take_back(stale_t *stale, slot_t *slot) {
+  slot_t *last = stale->aside[--stale->num_aside];
+  stale->aside[slot->aside_at] = last;
+  last->aside_at = slot->aside_at;
+  slot->is_set_aside = false;
 }
 
 stale_remedy_t stale_remedy(stream_t *stream, slot_t *slot, double now_s, bool is_shown_late) {
@@ -82,11 +96,11 @@ stale_remedy_t stale_remedy(stream_t *stream, slot_t *slot, double now_s, bool i
   bool is_first = slot->signs++ == 0;
   if (!slot->source->stale_left) return STALE_REPAIR;
   if (slot->is_over) {
-    set_aside(stream, slot);
+    set_aside(&stream->stale, slot);
     return STALE_KEEP;
   }
   if (!is_first || !is_shown_late || stream->stale.alone_share < LEAST_ALONE || !has_time(stream, slot)) return STALE_REPAIR;
-  set_aside(stream, slot);
+  set_aside(&stream->stale, slot);
   double timeout_s = slot->deadline_s - slot->sent_s; // the retransmission timer is to find nothing
   slot->hold_s = fmin(now_s + WAIT_TRIPS * stream->rtt.prompt_s, slot->sent_s + TIMER_SHARE * timeout_s);
   stream->closing.held_s = fmin(stream->closing.held_s, slot->hold_s);
@@ -106,9 +120,8 @@ static bool may_show(const stream_t *stream, const slot_t *slot) {
 
 uint32_t stale_due(stream_t *stream, slot_t **out) {
   uint32_t count = 0;
-  for (uint32_t i = 0; stream->num_set_aside && i < stream->slot_count; i++) {
-    slot_t *slot = &stream->slots[i];
-    if (!slot->is_busy || !slot->is_set_aside) continue;
+  for (uint32_t i = 0; i < stream->stale.num_aside; i++) {
+    slot_t *slot = stream->stale.aside[i];
     if (slot->is_over) out[count++] = slot;
     else if (!may_show(stream, slot)) stream->closing.held_s = slot->hold_s = 0;
   }
@@ -117,13 +130,11 @@ uint32_t stale_due(stream_t *stream, slot_t **out) {
 
 void stale_keep(stream_t *stream, slot_t *slot) {
   stale_learn(stream, true);
-  slot->is_set_aside = false;
-  stream->num_set_aside--;
+  take_back(&stream->stale, slot);
 }
 
 void stale_stop(stream_t *stream, slot_t *slot) {
   slot->source->stale_left++;
-  slot->is_set_aside = false;
   slot->hold_s = INFINITY;
-  stream->num_set_aside--;
+  take_back(&stream->stale, slot);
 }

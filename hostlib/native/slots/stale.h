@@ -26,12 +26,16 @@
 struct stream;
 
 typedef struct {
+  slot_t **aside; // those that wait for a statement, in any order
+  uint32_t num_aside;
   double alone_share; // of late chunks: those of which this worker lost the result, and no contribution was lost; smoothed
 } stale_t;
 
 typedef enum { STALE_REPAIR, STALE_WAIT, STALE_KEEP } stale_remedy_t;
 
-stale_t stale_new(void);
+// Returns false without memory.
+bool stale_init(stale_t *, uint32_t slot_count);
+void stale_close(stale_t *);
 
 // How many chunks may be in flight, of a window.
 uint32_t stale_window(const struct stream *, uint32_t window);
@@ -49,7 +53,8 @@ void stale_learn(struct stream *, bool is_alone);
 // slot's time. With `is_shown_late`, later results show a loss.
 stale_remedy_t stale_remedy(struct stream *, slot_t *, double now_s, bool is_shown_late);
 
-// Write the slots to `out` that wait and whose rounds are over, and return how many.
+// Write the slots to `out` that wait and whose rounds are over, and return how many. It looks at those that wait, and at
+// no other.
 uint32_t stale_due(struct stream *, slot_t **out);
 
 // Note that the old values of a slot's chunk are kept, for which a result was taken.

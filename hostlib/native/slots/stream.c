@@ -34,7 +34,6 @@ bool stream_init(stream_t *stream, transport_t *transport, const stream_options_
                                                 congestion_tolerated(options->num_workers)),
                        .straggler = straggler_new(options->straggler_s, options->maximum_rto_s),
                        .closing = closing_new(options->has_adaptive_wait),
-                       .stale = stale_new(),
                        .lock = PTHREAD_MUTEX_INITIALIZER};
   if (operation != AGGREGATE_ADD) stream->options.has_statements = false; // exponents are all wanted
   stream_publish(stream);
@@ -44,11 +43,13 @@ bool stream_init(stream_t *stream, transport_t *transport, const stream_options_
   stream->taken = calloc(BATCH, sizeof(slot_t *));
   stream->is_prompt = calloc(BATCH, sizeof(bool));
   bool has_memory = stream->datagrams && stream->scratch && stream->to_close && stream->taken && stream->is_prompt;
-  return recovery_init(&stream->recovery, slots, slot_count, options->num_trees, &stream->rtt) && has_memory;
+  bool has_recovery = recovery_init(&stream->recovery, slots, slot_count, options->num_trees, &stream->rtt);
+  return stale_init(&stream->stale, slot_count) && has_recovery && has_memory;
 }
 
 void stream_close(stream_t *stream) {
   recovery_close(&stream->recovery);
+  stale_close(&stream->stale);
   free(stream->datagrams);
   free(stream->scratch);
   free(stream->to_close);
@@ -250,7 +251,7 @@ static uint32_t collect(stream_t *stream, double now_s, uint8_t **datagrams) {
   uint32_t window = congestion_limit(&stream->window), count = 0;
   window = closing_window(&stream->closing, window, stream->slot_count, &stream->rtt);
   window = stale_window(stream, window);
-  uint32_t in_flight = stream->outstanding - stream->num_set_aside;
+  uint32_t in_flight = stream->outstanding - stream->stale.num_aside;
   if (in_flight >= window) return 0;
   if (limit > stream->next_chunk + (window - in_flight)) limit = stream->next_chunk + (window - in_flight);
   if (limit > end_of(stream->sending)) limit = end_of(stream->sending);

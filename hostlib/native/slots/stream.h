@@ -93,7 +93,6 @@ typedef struct stream {
   uint64_t prepared;         // first one whose datagram is not in its slot yet
   uint64_t end;              // first one that no tensor has claimed
   uint32_t outstanding;      // sent, and no result yet
-  uint32_t num_set_aside;    // of these: wait for a statement, see stale.h
   bool has_finished;         // a source has finished since the caller last looked
 
   // The batch of results under way.

@@ -8,6 +8,8 @@
 
 #include "socket_state.h"
 
+#define BUSY_S 0.001 // longest wait while datagrams are kept for busy sockets
+
 // Bytes of each datagram of a message: those that the kernel joined have one size, but for a shorter last one.
 static uint32_t segment_bytes(struct msghdr *message, uint32_t bytes) {
   for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control; control = CMSG_NXTHDR(message, control)) {
@@ -156,6 +158,9 @@ void socket_pause(transport_t *base, double pause_s) {
 
 int socket_receive(transport_t *base, const uint8_t **datagrams, uint32_t capacity, double wait_s) {
   socket_transport_t *transport = (socket_transport_t *)base;
+  int error = socket_send_kept(transport);
+  if (error) return error;
+  if (transport->num_kept) wait_s = fmin(wait_s, BUSY_S);
   uint32_t count = cut(transport, datagrams, capacity);
   if (count) return (int)count;
   int received = receive_messages(transport, capacity);

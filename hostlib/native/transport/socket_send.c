@@ -66,10 +66,12 @@ static int send_some(socket_transport_t *transport, uint32_t which, uint8_t *con
   return (int)(done < count ? done : count);
 }
 
-// Send by one socket. Returns how many were taken, or -errno.
-static int send_datagrams(socket_transport_t *transport, uint32_t which, uint8_t *const *datagrams, uint32_t count) {
+// Send by one socket, and wait once for room if it is busy. Returns how many were taken, or -errno; less than all without
+// `is_busy`: the network refused them.
+static int send_datagrams(socket_transport_t *transport, uint32_t which, uint8_t *const *datagrams, uint32_t count,
+                          int wait_ms, bool *is_busy) {
   uint32_t done = 0, soft_errors = 0;
-  bool has_waited = false;
+  *is_busy = false;
   while (done < count) {
     int sent = send_some(transport, which, datagrams + done, count - done);
     if (sent >= 0) {
@@ -85,13 +87,11 @@ static int send_datagrams(socket_transport_t *transport, uint32_t which, uint8_t
       transport->counters.too_long_in_a_row += error == EMSGSIZE;
       if (++soft_errors == SOFT_ERROR_LIMIT) break;
     } else if (socket_is_busy(error)) {
-      if (has_waited) {
-        transport->counters.send_busy++;
-        break;
-      }
+      *is_busy = wait_ms == 0;
+      if (*is_busy) break;
       struct pollfd writable = {.fd = transport->fds[which], .events = POLLOUT};
-      poll(&writable, 1, SEND_WAIT_MS);
-      has_waited = true;
+      poll(&writable, 1, wait_ms);
+      wait_ms = 0;
     } else {
       return sent;
     }
@@ -99,36 +99,71 @@ static int send_datagrams(socket_transport_t *transport, uint32_t which, uint8_t
   return (int)done;
 }
 
-// Send each datagram to the switch of its tree. Where a socket is busy, datagrams behind the first that it did not take
-// may have gone by others, and will go twice: switches drop what they have. Where one reaches nobody, its datagrams
-// count as taken and lost, as the others must not wait for it.
-static int send_routed(socket_transport_t *transport, uint8_t *const *datagrams, uint32_t count) {
-  uint8_t *mine[MAX_DATAGRAMS];
-  uint32_t places[MAX_DATAGRAMS], taken = count;
+// Order datagrams by socket, and as they are for each. `ends`: where those of each socket end.
+static void sort_by_socket(const socket_transport_t *transport, uint8_t *const *datagrams, uint32_t count,
+                           uint8_t **sorted, uint32_t *ends) {
+  uint32_t next = 0;
+  memset(ends, 0, transport->num_sockets * sizeof *ends);
+  for (uint32_t i = 0; i < count; i++) ends[socket_of(transport, datagrams[i])]++;
   for (uint32_t which = 0; which < transport->num_sockets; which++) {
-    uint32_t num_mine = 0;
-    for (uint32_t i = 0; i < count; i++) {
-      if (socket_of(transport, datagrams[i]) != which) continue;
-      places[num_mine] = i;
-      mine[num_mine++] = datagrams[i];
-    }
-    uint64_t was_busy = transport->counters.send_busy;
-    int sent = send_datagrams(transport, which, mine, num_mine);
-    if (sent < 0) return sent;
-    bool is_busy = transport->counters.send_busy != was_busy;
-    if (is_busy && places[sent] < taken) taken = places[sent];
+    uint32_t num_mine = ends[which];
+    ends[which] = next; // where they begin, until they are placed
+    next += num_mine;
   }
-  return (int)taken;
+  for (uint32_t i = 0; i < count; i++) sorted[ends[socket_of(transport, datagrams[i])]++] = datagrams[i];
+}
+
+// Send each datagram to the switch of its tree. Those that a busy socket does not take are kept, and go later: the caller
+// counts a beginning as sent, and would send again what other sockets have taken behind it. Where a socket reaches nobody,
+// its datagrams are lost, as the others must not wait for it. Returns 0 or -errno.
+static int send_routed(socket_transport_t *transport, uint8_t *const *datagrams, uint32_t count) {
+  uint8_t *sorted[MAX_DATAGRAMS];
+  uint32_t ends[MAX_SOCKETS], first = 0;
+  sort_by_socket(transport, datagrams, count, sorted, ends);
+  transport->num_kept = 0;
+  for (uint32_t which = 0; which < transport->num_sockets; first = ends[which++]) {
+    bool is_busy;
+    int sent = send_datagrams(transport, which, sorted + first, ends[which] - first, 0, &is_busy);
+    if (sent < 0) return sent;
+    for (uint32_t i = first + (uint32_t)sent; is_busy && i < ends[which]; i++) {
+      // Those that were kept before lie in this order, so none is overwritten.
+      uint8_t *row = transport->kept + (size_t)transport->num_kept++ * transport->datagram_bytes;
+      memmove(row, sorted[i], transport->datagram_bytes);
+    }
+  }
+  return 0;
+}
+
+int socket_send_kept(socket_transport_t *transport) {
+  uint8_t *datagrams[MAX_DATAGRAMS];
+  uint32_t count = transport->num_kept;
+  if (!count) return 0;
+  for (uint32_t i = 0; i < count; i++) datagrams[i] = transport->kept + (size_t)i * transport->datagram_bytes;
+  return send_routed(transport, datagrams, count);
+}
+
+// Returns how many were taken, or -errno.
+static int send_to_several(socket_transport_t *transport, uint8_t *const *datagrams, uint32_t count) {
+  int error = socket_send_kept(transport);
+  for (uint32_t done = 0; !error && done < count;) {
+    if (transport->num_kept) return (int)done;
+    uint32_t part = count - done < MAX_DATAGRAMS ? count - done : MAX_DATAGRAMS;
+    error = send_routed(transport, datagrams + done, part);
+    transport->counters.send_busy += transport->num_kept > 0;
+    done += part;
+  }
+  return error ? error : (int)count;
 }
 
 int socket_send(transport_t *base, uint8_t *const *datagrams, uint32_t count) {
   socket_transport_t *transport = (socket_transport_t *)base;
+  if (transport->num_sockets > 1) return send_to_several(transport, datagrams, count);
   for (uint32_t done = 0; done < count;) {
     uint32_t part = count - done < MAX_DATAGRAMS ? count - done : MAX_DATAGRAMS;
-    int sent;
-    if (transport->num_sockets == 1) sent = send_datagrams(transport, 0, datagrams + done, part);
-    else sent = send_routed(transport, datagrams + done, part);
+    bool is_busy;
+    int sent = send_datagrams(transport, 0, datagrams + done, part, SEND_WAIT_MS, &is_busy);
     if (sent < 0) return sent;
+    transport->counters.send_busy += is_busy;
     done += (uint32_t)sent;
     if (sent < (int)part) return (int)done;
   }

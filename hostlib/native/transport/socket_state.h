@@ -49,6 +49,9 @@ struct socket_transport {
   struct mmsghdr out[MAX_DATAGRAMS];
   struct iovec out_vectors[2 * MAX_DATAGRAMS];
   uint8_t heads[MAX_DATAGRAMS][HEAD_BYTES];
+  // Datagrams that busy sockets have not taken, of `datagram_bytes` each, if there are several sockets.
+  uint8_t *kept;
+  uint32_t num_kept;
   // Messages received last, and how far they were cut.
   uint8_t *in;
   struct mmsghdr messages[MAX_MESSAGES];
@@ -66,6 +69,8 @@ uint32_t socket_of(const socket_transport_t *, const uint8_t *datagram); // the 
 bool socket_is_busy(int error); // there is no room, or nothing to receive
 bool socket_is_soft(int error); // it fails one call, and retransmission deals with it
 void socket_count_soft(socket_transport_t *, int error);
+
+int socket_send_kept(socket_transport_t *); // as far as sockets have room; 0 or -errno
 
 // The calls of transport_t.
 int socket_send(transport_t *, uint8_t *const *datagrams, uint32_t count);

@@ -46,8 +46,10 @@ socket_transport_t *socket_transport_new(int fd, int wake_fd) {
   transport->num_sockets = 1;
   transport->wake_fd = wake_fd;
   transport->segments = transport->most_segments = 1;
+  // Only what is written to takes memory.
   transport->in = malloc((size_t)MAX_MESSAGES * MESSAGE_BYTES);
-  if (transport->in) {
+  transport->kept = malloc((size_t)MAX_DATAGRAMS * MAX_PAYLOAD);
+  if (transport->in && transport->kept) {
     for (uint32_t i = 0; i < MAX_MESSAGES; i++) {
       transport->vectors[i] = (struct iovec){transport->in + (size_t)i * MESSAGE_BYTES, MESSAGE_BYTES};
       transport->messages[i].msg_hdr = (struct msghdr){.msg_iov = &transport->vectors[i],
@@ -57,11 +59,12 @@ socket_transport_t *socket_transport_new(int fd, int wake_fd) {
     }
     return transport;
   }
-  free(transport);
+  socket_transport_free(transport);
   return NULL;
 }
 
 void socket_transport_free(socket_transport_t *transport) {
+  free(transport->kept);
   free(transport->in);
   free(transport);
 }
@@ -77,6 +80,7 @@ bool socket_transport_route(socket_transport_t *transport, const int *fds, uint3
   for (uint32_t i = 0; i < num_sockets; i++) transport->fds[i] = fds[i];
   transport->num_sockets = num_sockets;
   transport->num_messages = transport->message = transport->rest_bytes = transport->first_socket = 0;
+  transport->num_kept = 0; // they are of a view that is over
   memset(transport->socket_of, 0, sizeof transport->socket_of);
   for (uint32_t i = 0; i < num_trees; i++) transport->socket_of[trees[i]] = sockets[i];
   return true;
@@ -93,6 +97,7 @@ static uint32_t segments_of(uint32_t packet_bytes) {
 
 void socket_transport_open(socket_transport_t *transport, uint32_t datagram_bytes, const frames_t *frames) {
   int on = 1;
+  transport->num_kept = 0;
   transport->datagram_bytes = datagram_bytes;
   transport->carried = frames ? FRAMES_IN_DATAGRAMS : DATAGRAMS;
   if (frames) transport->frames = *frames;

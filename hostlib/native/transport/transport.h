@@ -9,7 +9,8 @@
 
 typedef struct transport transport_t;
 struct transport {
-  // Send datagrams in order. Returns how many were taken, or -errno. Less than all means that the network is busy.
+  // Send datagrams in order; with several switches, in order to each. Returns how many were taken, or -errno. Less than all
+  // means that the network is busy.
   int (*send)(transport_t *, uint8_t *const *datagrams, uint32_t count);
   // Wait until something arrives, the transport is woken or the time is over. Returns how many datagrams were taken, at
   // most `capacity`, or -errno. They stay valid until the next call.

@@ -26,6 +26,23 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def options_of(*, tolerated: float | None = None, stale: float | None = None) -> Namespace:
+    """Return what the command gets, for a second of one seed."""
+    return Namespace(
+        chunks=400,
+        seeds=1,
+        seconds=1,
+        tolerated=tolerated,
+        stale=stale,
+        late_wait="silence",
+        nap=0.0,
+        awake=0.2,
+        rate=8000.0,
+        uplink=None,
+        transposed=False,
+    )
+
+
 def mean_s(program: Path, num_chunks: int, **settings: float) -> float:
     """Return the mean time of the sums of two seeds."""
     runs = [
@@ -56,32 +73,14 @@ def test_lost_contributions_cost_a_tenth_of_the_time_at_most(program: Path) -> N
 
 
 def test_row_tells_what_is_lacking(program: Path) -> None:
-    options = Namespace(
-        chunks=400,
-        seeds=1,
-        seconds=1,
-        tolerated=0.1,
-        stale=None,
-        late_wait="silence",
-        nap=0.0,
-        awake=0.2,
-    )
+    options = options_of(tolerated=0.1, stale=None)
     cells = tolerated_row(program, options, 4, "0.05:up").split("|")
     assert cells[3].strip() == "contributions"
     assert 0.94 < float(cells[-2]) < 0.97
 
 
 def test_row_of_an_unknown_direction_is_refused(program: Path) -> None:
-    options = Namespace(
-        chunks=400,
-        seeds=1,
-        seconds=1,
-        tolerated=0.1,
-        stale=None,
-        late_wait="silence",
-        nap=0.0,
-        awake=0.2,
-    )
+    options = options_of(tolerated=0.1, stale=None)
     with pytest.raises(
         SystemExit, match=r"--loss 0\.05:left with --tolerated or --stale: give SHARE"
     ):
@@ -124,17 +123,31 @@ def test_window_paces_datagrams_at_10_mbit_s(program: Path, num_workers: int) ->
     assert SimulatedRun(program, **link, queue=64).dropped > 0
 
 
+def test_queue_that_fills_at_10_mbit_s_makes_nobody_send_again(program: Path) -> None:
+    """A window of 112 chunks waits for 134 ms: longer than the timers knew."""
+    run = SimulatedRun(program, workers=4, chunks=400, seconds=5, rate=837)
+    assert run.packets[0] > 0
+    assert run.packets[1] == 0
+
+
+def test_transposed_sums_send_again_what_is_lost_and_little_more(program: Path) -> None:
+    """Two workers are on a leaf, and share an uplink of half the rate of each.
+
+    Three of four contributions to a chunk, and as many results, cross two links that lose 5 %.
+    So four workers over one switch whose links lose as much together send no less again.
+    """
+    fabric = {"transposed": 1, "rate": 2090, "uplink": 1045, "seconds": 20, "chunks": 455}
+    lossless = SimulatedRun(program, **fabric)
+    assert lossless.packets[1] == 0
+    lossy = SimulatedRun(program, **fabric, loss=0.05)
+    one_switch = SimulatedRun(program, chunks=455, seconds=20, rate=2090, loss=1 - 0.95**2)
+    shares = [run.packets[1] / run.packets[0] for run in (lossy, one_switch)]
+    assert 0.2 < shares[0] < shares[1]
+    assert np.mean(lossy.times) < 2 * np.mean(lossless.times)
+
+
 def test_row_of_stale_results_compares_them_with_repair(program: Path) -> None:
-    options = Namespace(
-        chunks=400,
-        seeds=1,
-        seconds=1,
-        tolerated=None,
-        stale=0.1,
-        late_wait="silence",
-        nap=0.0,
-        awake=0.2,
-    )
+    options = options_of(tolerated=None, stale=0.1)
     cells = tolerated_row(program, options, 4, "0.05:down").strip("| ").split(" | ")
     assert cells[:3] == ["4", "5 %", "results"]
     repaired, stale, kept = (float(cells[i].removesuffix(" %")) for i in (5, 8, 9))

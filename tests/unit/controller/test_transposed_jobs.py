@@ -17,6 +17,7 @@ import pytest
 from controller_fixtures import fake_switch, make_config, run, serving
 from fake_member import FakeMember, close_all, start_members
 from fake_p4runtime import FakeP4Runtime
+from fake_row_server import FakeRowServer
 from switchfold.controller.config import ControllerConfig, HostConfig, SwitchConfig, load_config
 from switchfold.controller.database.database import Database
 from switchfold.controller.database.maintenance import migrate_database
@@ -29,9 +30,11 @@ from switchfold.controller.fabric.trees.transposed import plan_transposed
 from switchfold.controller.jobs.job import Job, PathChoice, Worker
 from switchfold.controller.jobs.job_request import JobRequest
 from switchfold.controller.server import ControllerServer
+from switchfold.controller.views.row_places import TRANSPOSED_HAS_NO_ROWS
 from switchfold.controller.views.views import Views
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.slots.wire import NUM_SLOTS, UDP_PORT
+from time_bound import until
 
 TRAFFIC = Traffic(tensor_bytes=1 << 20, values_per_packet=352)
 MBIT = 1_000_000
@@ -316,6 +319,41 @@ def test_host_that_is_cut_off_is_found_though_it_reaches_the_switch_on_it(tmp_pa
             for member in others:
                 await member.until_members(0, 1)
                 assert roots_of(member.view) == ["10.9.0.1", "10.9.0.2"]
+            await close_all(*members)
+
+    run(scenario())
+
+
+def test_row_server_is_refused_once_the_job_is_known(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path) as (server, _):
+            first = await FakeMember(server.address, 0, 2, path=pb.TRANSPOSED).join()
+            await until(lambda: server.membership.live_job("train") is not None)
+            for _ in range(2):  # while it waits, and while it runs
+                rows = await FakeRowServer(server.address, address="10.0.0.3").attach()
+                code, text = await rows.refusal()
+                assert code is grpc.StatusCode.INVALID_ARGUMENT
+                assert "row server 0 at 10.0.0.3, job 'train': the job is transposed" in text
+                assert "path 'auto' or 'switch', or do without hot rows" in text
+                await rows.close()
+                if first.reply is None:
+                    second = await FakeMember(server.address, 1, 2, path=pb.TRANSPOSED).join()
+                    await second.until_members(0, 1)
+                    await first.until_members(0, 1)
+            await close_all(first, second)
+
+    run(scenario())
+
+
+def test_row_server_that_came_first_gets_no_rows_and_is_told_why(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path) as (server, _):
+            rows = await FakeRowServer(server.address, address="10.0.0.3").attach()
+            assert (await rows.view()).reason == "the job does not run yet"
+            members = await start_members(server.address, 3, path=pb.TRANSPOSED)
+            view = await rows.view()
+            assert (view.num_rows, view.reason) == (0, TRANSPOSED_HAS_NO_ROWS)
+            await rows.close()
             await close_all(*members)
 
     run(scenario())

@@ -180,6 +180,54 @@ def test_timer_sends_all_while_results_arrive_and_tells_what_they_outran() -> No
     assert outrun == ROWS - 1
 
 
+def test_timer_begins_again_with_each_result_of_an_earlier_chunk_of_the_tree() -> None:
+    """A queue that grows delays results, and loses nothing."""
+    sending = Sending(num_trees=2)
+    timeout_s = sending.recovery.timeout_s
+    sending.finish([0], 0.9 * timeout_s)
+    assert sending.recovery.expired(1.1 * timeout_s)[0] == list(range(1, ROWS, 2)), "not tree 0"
+    timeout_s = sending.recovery.timeout_s  # the result that came late was a sample, too
+    sending.finish([2], 2 * timeout_s)
+    sending.finish([4], 2.5 * timeout_s)
+    at_s = 2.5 * timeout_s + sending.recovery.timeout_s
+    assert set(range(6, ROWS, 2)).isdisjoint(sending.recovery.expired(0.999 * at_s)[0])
+    assert set(sending.recovery.expired(1.001 * at_s)[0]) >= set(range(6, ROWS, 2))
+
+
+def test_timer_does_not_begin_again_where_results_outrun_a_chunk_or_it_was_sent_again() -> None:
+    sending = Sending()
+    timeout_s = sending.recovery.timeout_s
+    sending.send_again([3], 0.0)
+    sending.finish([0, 1], 0.9 * timeout_s)
+    assert sending.recovery.expired(1.1 * timeout_s)[0] == [3]
+    sending = Sending()
+    sending.finish([1], 0.9 * timeout_s)
+    assert sending.recovery.expired(1.1 * timeout_s)[0] == [0]
+
+
+def test_round_trips_of_another_tree_show_no_loss() -> None:
+    """Tree 1 has its root on the worker's own host."""
+    sending = Sending(num_trees=2)
+    for first in range(1, 13, 2):
+        sending.finish([first], RTT_S / 100)
+    sending.finish([2])
+    assert sending.lost(1.2 * RTT_S) == []
+    assert sending.lost(1.3 * RTT_S) == [0]
+    sending.finish([15], 1.3 * RTT_S)
+    assert sending.lost(1.3 * RTT_S) == [0, 13], "which came faster before"
+
+
+def test_probes_and_timers_go_by_the_slowest_tree() -> None:
+    sending = Sending(num_trees=2)
+    probe_s, timeout_s = sending.recovery.probe_after_s, sending.recovery.timeout_s
+    for first in range(1, ROWS, 2):
+        sending.finish([first], RTT_S / 100)
+    assert sending.recovery.probe_after_s == probe_s
+    assert sending.recovery.timeout_s == timeout_s
+    sending.finish([0], 10 * RTT_S)
+    assert sending.recovery.probe_after_s > probe_s
+
+
 def timeouts(sending: Sending, num_expiries: int) -> list[float]:
     """Return the timeout after each expiry of a row without results, as a multiple of the first."""
     at_s, begin_s, found = 0.5, sending.recovery.timeout_s, list[float]()

@@ -219,7 +219,8 @@ def test_random_schedules_agree_with_a_ledger() -> None:
     counts: Counter[str] = Counter()
     for number in range(11, 11 + SCHEDULES):
         counts += run_schedule(number, SEED)
-    assert min(counts["stale"], counts["statements"], counts["again"]) > 0
+    assert set(counts) == {"stale", "statements", "again", "old"}
+    assert min(counts.values()) > 0
 
 
 def test_ledger_finds_a_worker_that_goes_on_too_early() -> None:

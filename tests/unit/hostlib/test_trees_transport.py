@@ -134,26 +134,75 @@ def test_root_that_is_gone_holds_up_no_other(transport: UdpTransport, peers: lis
     assert transport.counters["network_error"] > 0
 
 
-def test_what_busy_sockets_take_is_a_beginning() -> None:
-    """The rest is sent again, though the other socket may have taken some of it."""
+@contextlib.contextmanager
+def small_pairs() -> Generator[tuple[SocketTransport, list[Peer]]]:
+    """Yield a transport whose two sockets have little room, and where these lead."""
     with ExitStack() as stack:
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(2)]
         for sender, receiver in pairs:
             stack.enter_context(receiver)
+            sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
             sender.setblocking(False)
             receiver.setblocking(False)
         transport = SocketTransport(pairs[0][0])
         stack.callback(transport.close)
         transport.route([pairs[1][0]], {TREES[1]: 1})
         transport.open(SIZE)
-        rows = datagrams(*np.random.default_rng(3).choice(TREES[:2], 2000, p=(0.1, 0.9)))
-        sent = transport.send(rows)
-        assert 0 < sent < 2000
-        trees = rows[:, 4:6].copy().view(">u2")[:, 0]
-        for tree, (_, receiver) in zip(TREES, pairs, strict=False):
-            expected = np.flatnonzero(trees[:sent] == tree).tolist()
-            assert slots_at(receiver, len(expected))[: len(expected)] == expected
-        assert transport.counters["send_busy"] > 0
+        yield transport, [receiver for _, receiver in pairs]
+
+
+def test_busy_sockets_get_each_datagram_once_and_in_order() -> None:
+    rows = datagrams(*np.random.default_rng(3).choice(TREES[:2], 2000, p=(0.1, 0.9)))
+    trees = rows[:, 4:6].copy().view(">u2")[:, 0]
+    out = np.empty((1, SIZE), np.uint8)
+    with small_pairs() as (transport, receivers):
+        found: list[list[int]] = [[] for _ in receivers]
+        done = transport.send(rows)
+        assert 0 < done < len(rows)
+        assert transport.counters["send_busy"] == 1
+
+        def all_have_come() -> bool:
+            nonlocal done
+            done += transport.send(rows[done:])
+            assert transport.receive(out, 0.0) == 0
+            for slots, receiver in zip(found, receivers, strict=True):
+                slots.extend(slots_at(receiver, 0))
+            return sum(map(len, found)) >= len(rows)
+
+        wait_until(all_have_come, lambda: f"{done} sent", interval_s=0.0)
+        assert done == len(rows)
+        for tree, slots in zip(TREES, found, strict=False):
+            assert slots == np.flatnonzero(trees == tree).tolist()
+
+
+def test_datagrams_kept_for_a_busy_socket_leave_while_results_are_awaited() -> None:
+    rows = datagrams(*[TREES[1]] * 200)
+    out = np.empty((1, SIZE), np.uint8)
+    with small_pairs() as (transport, (_, receiver)):
+        assert transport.send(rows) == len(rows), "nothing is left for another call"
+        found = slots_at(receiver, 1)
+        assert len(found) < len(rows)
+
+        def rest_has_come() -> bool:
+            assert transport.receive(out, 0.0) == 0
+            found.extend(slots_at(receiver, 0))
+            return len(found) >= len(rows)
+
+        wait_until(rest_has_come, lambda: f"{found}", interval_s=0.0)
+        assert found == list(range(200))
+
+
+def test_datagrams_kept_for_a_busy_socket_are_forgotten_with_their_view() -> None:
+    rows = datagrams(*[TREES[1]] * 200)
+    out = np.empty((1, SIZE), np.uint8)
+    with small_pairs() as (transport, (first, second)):
+        assert transport.send(rows) == len(rows)
+        assert len(slots_at(second, 1)) < len(rows)
+        transport.route([], {})
+        transport.open(SIZE)
+        assert transport.receive(out, 0.0) == 0
+        assert transport.send(rows[:3]) == 3
+        assert slots_at(first, 3) == [0, 1, 2], "and nothing else"
 
 
 def test_next_view_may_have_other_roots(transport: UdpTransport, peers: list[Peer]) -> None:
