@@ -56,9 +56,8 @@ static double late_s(const stream_t *stream, const slot_t *slot) {
   return slot->begun_s + wait_s * (1 + tolerance_turn(&stream->closers[slot->tree], slot->chunk));
 }
 
-void closing_start(stream_t *stream, slot_t *slot, double now_s) {
+void closing_start(stream_t *stream, slot_t *slot) {
   const closers_t *closers = &stream->closers[slot->tree];
-  slot->begun_s = now_s;
   slot->may_be_late = stream->closing.tail.is_adaptive && slot->source->tolerance && !slot->is_withheld && !slot->is_large &&
                       closers->count && !slot->has_lacked && tolerance_turn(closers, slot->chunk) <= 1;
   if (slot->may_be_late) stream->closing.late_s = fmin(stream->closing.late_s, late_s(stream, slot));

@@ -43,7 +43,7 @@ closing_t closing_new(bool is_adaptive);
 remedy_t closing_remedy(struct stream *, slot_t *, double now_s, sign_t);
 
 // A chunk was sent for the first time.
-void closing_start(struct stream *, slot_t *, double now_s);
+void closing_start(struct stream *, slot_t *);
 
 // The last chunk has been sent: those without result are late sooner.
 void closing_hurry(closing_t *);

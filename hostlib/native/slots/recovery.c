@@ -13,6 +13,9 @@
 #define PROBE_OLDEST 3u // sent again after silence: the slots of further chunks wait for them
 #define PROBE_NEWEST 1u // and this: its result shows which of all the others were lost
 #define MAX_PROBES 16u  // the pause between probes doubles no further
+// So many results in a row without a sample: chunks may be sent again sooner than their results can come, as a queue has grown.
+// Then nothing else would end that: each repetition makes the queue longer, and none gives a sample (Karn's rule).
+#define AMBIGUOUS_RESULTS 16u
 #define STORM_LIMIT 8u  // sent again per expiry while nothing at all arrives
 // So many expiries in a row without a sample leave the timeout as it is, if results arrive or only a few chunks are without
 // one, as Linux does for thin TCP streams: they crowd no link. Else the end of a tensor would take seconds on a link that
@@ -33,7 +36,7 @@ bool recovery_init(recovery_t *recovery, slot_t *slots, uint32_t slot_count, uin
                            .has_progress = true,
                            .has_sample = true};
   if (!recovery->trees || !recovery->trips) return false;
-  for (uint32_t i = 0; i < num_trees; i++) recovery->trips[i] = (tree_trips_t){*rtt, INFINITY};
+  for (uint32_t i = 0; i < num_trees; i++) recovery->trips[i] = (tree_trips_t){.rtt = *rtt, .oldest_s = INFINITY, .least_s = INFINITY};
   for (uint32_t i = 0; i < CLASSES * num_trees; i++) {
     for (int j = 0; j < LATER_RESULTS; j++) recovery->trees[i].first[j] = recovery->trees[i].latest[j] = -1;
     recovery->trees[i].result_s = -INFINITY;
@@ -66,7 +69,7 @@ void recovery_resume(recovery_t *recovery, double now_s) {
 
 void recovery_start(recovery_t *recovery, slot_t *slot, double now_s) {
   int64_t number = recovery->next_number++;
-  slot->sent_s = now_s;
+  slot->sent_s = slot->begun_s = now_s;
   slot->is_again = slot->is_withheld;
   slot->number = slot->first = slot->is_withheld ? NOT_SENT : number;
   slot->deadline_s = slot->is_withheld ? INFINITY : now_s + rtt_timeout_s(recovery->rtt);
@@ -99,27 +102,44 @@ static void add_number(int64_t latest[LATER_RESULTS], int64_t number) {
   latest[i] = number;
 }
 
-// Learn from the results of a batch: one sample for each tree, that of its slowest chunk, which is on the safe side. Trees
-// differ: where the root is on the worker's own host, a worker that is behind the others waits for nothing.
+static void note_result(tree_trips_t *trips, const slot_t *slot, bool is_prompt, double now_s) {
+  if (is_prompt && !slot->is_again) {
+    trips->oldest_s = fmin(trips->oldest_s, slot->sent_s);
+  } else {
+    trips->num_ambiguous++;
+    trips->least_s = fmin(trips->least_s, now_s - slot->begun_s);
+  }
+}
+
+// Take a batch's sample of a tree, that of the slowest chunk, which is on the safe side. If there has been none for long, the
+// round trip is as long as the fastest result took since its chunk's first transmission.
+static bool learn_trip(tree_trips_t *trips, double now_s) {
+  bool is_sampled = trips->oldest_s < INFINITY;
+  if (is_sampled) rtt_add_sample(&trips->rtt, now_s - trips->oldest_s);
+  else if (trips->num_ambiguous >= AMBIGUOUS_RESULTS) rtt_raise(&trips->rtt, trips->least_s);
+  else return false;
+  trips->oldest_s = trips->least_s = INFINITY;
+  trips->num_ambiguous = 0;
+  return is_sampled;
+}
+
+// Learn from the results of a batch, for each tree by itself. Trees differ: where the root is on the worker's own host, a
+// worker that is behind the others waits for nothing.
 static void learn_trips(recovery_t *recovery, slot_t *const *slots, const bool *is_prompt, uint32_t count, double now_s) {
   bool has_sample = false;
+  const rtt_t *slowest = &recovery->trips[0].rtt;
   for (uint32_t i = 0; i < count; i++) {
-    if (slots[i]->is_again || !is_prompt[i]) continue;
-    tree_trips_t *trips = &recovery->trips[slots[i]->tree];
-    trips->oldest_s = fmin(trips->oldest_s, slots[i]->sent_s);
-    has_sample = true;
+    if (slots[i]->first != NOT_SENT) note_result(&recovery->trips[slots[i]->tree], slots[i], is_prompt[i], now_s);
   }
-  if (!has_sample) return;
-  const rtt_t *slowest = NULL;
   for (uint32_t i = 0; i < recovery->num_trees; i++) {
-    tree_trips_t *trips = &recovery->trips[i];
-    if (trips->oldest_s < INFINITY) rtt_add_sample(&trips->rtt, now_s - trips->oldest_s);
-    trips->oldest_s = INFINITY;
-    if (!slowest || trips->rtt.smoothed_s > slowest->smoothed_s) slowest = &trips->rtt;
+    has_sample |= learn_trip(&recovery->trips[i], now_s);
+    if (recovery->trips[i].rtt.smoothed_s > slowest->smoothed_s) slowest = &recovery->trips[i].rtt;
   }
+  unsigned backoff = recovery->rtt->backoff;
   *recovery->rtt = *slowest;
-  recovery->has_sample = true;
-  recovery->lenient_expiries = 0;
+  if (!has_sample) recovery->rtt->backoff = backoff;
+  recovery->lenient_expiries = has_sample ? 0 : recovery->lenient_expiries;
+  recovery->has_sample |= has_sample;
 }
 
 void recovery_finish(recovery_t *recovery, slot_t *const *slots, const bool *is_prompt, uint32_t count, double now_s,

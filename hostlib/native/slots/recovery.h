@@ -36,6 +36,9 @@ typedef struct {
 typedef struct {
   rtt_t rtt;
   double oldest_s; // of a batch's results: when the first of their chunks was sent; infinite: there are none
+  // Since the last sample: results that tell none, and the least time from first transmission to result.
+  uint32_t num_ambiguous;
+  double least_s;
 } tree_trips_t;
 
 typedef struct {

@@ -41,6 +41,13 @@ void rtt_add_sample(rtt_t *rtt, double sample_s) {
   rtt->backoff = 0;
 }
 
+void rtt_raise(rtt_t *rtt, double trip_s) {
+  if (!rtt->has_sample || trip_s <= rtt->prompt_s) return;
+  rtt->prompt_s = trip_s;
+  rtt->smoothed_s = fmax(rtt->smoothed_s, trip_s);
+  rtt->base_s = rtt->smoothed_s + fmax(rtt->minimum_s, 4 * rtt->variation_s);
+}
+
 void rtt_back_off(rtt_t *rtt) {
   if (rtt_timeout_s(rtt) < rtt->maximum_s && rtt->backoff < MAX_BACKOFF) rtt->backoff++;
 }

@@ -33,6 +33,7 @@ double rtt_steady_s(const rtt_t *);  // retransmission timeout without backoff
 double rtt_timeout_s(const rtt_t *); // with it
 
 void rtt_add_sample(rtt_t *, double sample_s); // ends any backoff
+void rtt_raise(rtt_t *, double trip_s); // round trips take at least so long, though no sample has told so
 void rtt_back_off(rtt_t *);                    // double the timeout until the next sample: an expiry passed without one
 
 #endif

@@ -236,7 +236,7 @@ static void note_sent(stream_t *stream, double now_s) {
   if (source->first_sent_s == 0) source->first_sent_s = now_s;
   slot->is_busy = true;
   recovery_start(&stream->recovery, slot, now_s);
-  closing_start(stream, slot, now_s);
+  closing_start(stream, slot);
   if (stream->straggler.deadline_s < INFINITY) {
     straggler_start(&stream->straggler, slot, source->since_s, now_s, rtt_steady_s(&stream->rtt));
   }

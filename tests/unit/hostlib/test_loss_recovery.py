@@ -17,6 +17,8 @@ TIMEOUT_S = 0.02
 """Least margin of the timeout over the round trip."""
 RTT_S = 0.002
 ROWS = 16
+AMBIGUOUS_RESULTS = 16
+"""Results of repeated chunks in a row from which on these tell a round trip, too."""
 
 
 class Sending:
@@ -262,3 +264,46 @@ def test_first_expiries_leave_the_timeout_while_results_arrive() -> None:
         sending.send_again(sending.recovery.expired(at_s)[0], at_s)
         found.append(sending.recovery.timeout_s / begin_s)
     assert found == [1, 1, 1, 1, 1, 1, 2, 4]
+
+
+def send_all_again_before_their_results(
+    sending: Sending, now_s: float, taken_s: float, rows: int = ROWS
+) -> None:
+    """Send all rows twice; results come `taken_s` after the first transmissions, of some rows."""
+    sending.recovery.start(range(ROWS), now_s)
+    sending.send_again(list(range(ROWS)), now_s + 2 * RTT_S)
+    for row in range(rows):
+        sending.finish([row], now_s + taken_s)
+
+
+def lost_after_later_results(sending: Sending, now_s: float, after_s: float) -> list[int]:
+    """Send all rows twice; return what counts as lost once the last three have their results."""
+    sending.recovery.start(range(ROWS), now_s)
+    sending.send_again(list(range(ROWS)), now_s)
+    sending.finish([ROWS - 3, ROWS - 2, ROWS - 1], now_s + after_s)
+    return sending.lost(now_s + after_s)
+
+
+def test_round_trip_grows_where_all_are_sent_again_before_their_results() -> None:
+    sending = Sending()
+    sending.finish(list(range(ROWS)))
+    send_all_again_before_their_results(sending, 1.0, 50 * RTT_S)
+    assert lost_after_later_results(sending, 2.0, 10 * RTT_S) == []
+    assert sending.lost(2.0 + 26 * RTT_S) == list(range(ROWS - 3))
+
+
+def test_samples_shorten_a_round_trip_that_has_grown() -> None:
+    sending = Sending()
+    sending.finish(list(range(ROWS)))
+    send_all_again_before_their_results(sending, 1.0, 50 * RTT_S)
+    for second in range(2, 22):
+        sending.recovery.start([0], second)
+        sending.finish([0], second + RTT_S)
+    assert lost_after_later_results(sending, 30.0, 2 * RTT_S) == list(range(ROWS - 3))
+
+
+def test_a_few_results_without_a_sample_leave_the_round_trip() -> None:
+    sending = Sending()
+    sending.finish(list(range(ROWS)))
+    send_all_again_before_their_results(sending, 1.0, 50 * RTT_S, rows=AMBIGUOUS_RESULTS - 1)
+    assert lost_after_later_results(sending, 2.0, 2 * RTT_S) == list(range(ROWS - 3))
