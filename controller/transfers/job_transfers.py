@@ -11,10 +11,10 @@ from typing import Final
 from ...hostlib.control.transfers_api import transfers_pb2 as pb
 from ..errors import InvalidJobError, TransferRefusedError
 from ..jobs.job_request import JobToken
-from ..scheduler.commit_order import CommitOrder
 from ..scheduler.delay_bound import DelayBound
 from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions
+from ..scheduler.training.commit_order import CommitOrder
 from .live_station import LiveStation, StationRole
 from .server_place import ServerPlace
 from .transfer_config import TransferConfig, server_name

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import ConfigError
-from ..scheduler.learning_rate import InverseRate, LearningRateRule, SquareRootRate
+from ..scheduler.training.learning_rate import InverseRate, LearningRateRule, SquareRootRate
 
 MAX_SERVERS: Final = 64
 """Servers of a job; their ids lie below."""
