@@ -169,6 +169,15 @@ def test_later_reports_count_half() -> None:
     assert found.take_change() is not None  # 22.5 % less
 
 
+def test_probe_that_falls_short_is_taken_back() -> None:
+    found = estimates()
+    found.fell_short("h1", UP, 40 * MBIT)
+    found.was_clean("h1", UP)
+    assert found.bits_per_s("h1", UP) == 50 * MBIT
+    found.fell_short("h1", UP, 40 * MBIT)
+    assert found.bits_per_s("h1", UP) == 40 * MBIT
+
+
 def test_no_estimate_exceeds_its_link() -> None:
     found = estimates()
     found.fell_short("h2", DOWN, 39 * MBIT)
