@@ -48,7 +48,7 @@ COMMANDS: Final = {
     "report": ("switchfold.controller.cli.report:report", "Make pages of what runs have logged."),
     "ps": ("switchfold.controller.cli.ps:ps", "Run parameter servers."),
     "schedule": (
-        "switchfold.controller.cli.schedule:schedule",
+        "switchfold.controller.cli.schedule.command:schedule",
         "Look at live transfers of updates.",
     ),
     "scheme": ("switchfold.controller.cli.scheme:scheme", "Choose and predict PS, INA or factors."),

@@ -53,7 +53,7 @@ def test_no_update_is_lost_between_threads() -> None:
     def pull() -> None:
         last = 0
         while last < 4 * PUSHES:
-            values, updates, _ = table.pull(whole)
+            values, updates, *_ = table.pull(whole)
             assert (values == values[0, 0]).all()
             assert (updates == values[0, 0]).all()
             assert last <= updates[0]

@@ -17,8 +17,8 @@ from controller_fixtures import command, run
 from fake_station import FakeStation, stations, transfer_controller
 from switchfold.controller.api.operator_api import schedule_pb2 as pb
 from switchfold.controller.api.operator_client import OperatorClient
-from switchfold.controller.cli import schedule as schedule_command
-from switchfold.controller.cli.schedule_text import chart_lines, head_lines
+from switchfold.controller.cli.schedule import command as schedule_command
+from switchfold.controller.cli.schedule.text import chart_lines, head_lines
 from switchfold.controller.errors import OperatorRefusedError
 from switchfold.controller.server import ControllerServer
 from switchfold.hostlib.credentials import Role

@@ -9,10 +9,10 @@ from typing import Final
 
 import click
 
-from ..api.operator_api import schedule_pb2 as pb
-from ..api.operator_client import OperatorClient
-from .output import controller_option, json_option, message_dict, print_json, print_table
-from .schedule_text import chart_lines, head_lines, queue_rows, server_rows, worker_rows
+from ...api.operator_api import schedule_pb2 as pb
+from ...api.operator_client import OperatorClient
+from ..output import controller_option, json_option, message_dict, print_json, print_table
+from .text import chart_lines, head_lines, queue_rows, server_rows, worker_rows
 
 _EXIT_CODES: Final = "Exit codes: 0 done, 1 no such job or refused, 3 no controller."
 _INTERVAL_S: Final = 1.0

@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ..api.operator_api import schedule_pb2 as pb
-from ..fabric.trees.tree_text import amount, seconds
+from ...api.operator_api import schedule_pb2 as pb
+from ...fabric.trees.tree_text import amount, seconds
 
 _BAR: Final = 46
 """Columns of the time axis."""
