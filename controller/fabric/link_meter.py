@@ -12,7 +12,7 @@ import asyncio
 import logging
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -31,6 +31,10 @@ _ENOUGH_FRAMES: Final = 8
 """Frames sent into a link between two samples; if none has arrived, the link may be dead."""
 _DEAD_SAMPLES: Final = 2
 """Consecutive samples without arrivals after which a link is dead."""
+_HELD_S: Final = 10.0
+"""A direction that was found dead keeps its link dead for so long, unless frames arrive in it."""
+_LONGEST_HELD_S: Final = 640.0
+"""Each further death doubles the time, up to this."""
 _ROUND_OUTCOMES: Final = (Outcome.COMPLETED, Outcome.FLUSHED)
 """Outcomes at a root that mean that one result was sent down."""
 
@@ -95,6 +99,10 @@ class LinkMeter:
         """Counters when a view began, to be subtracted."""
         self._silent: dict[tuple[str, int], int] = defaultdict(int)
         """By sending end of a link: consecutive samples in which nothing arrived."""
+        self._deaths: dict[tuple[str, int], int] = defaultdict(int)
+        """By sending end: how often its direction was found dead; 0 once frames have arrived."""
+        self._held_until_s: dict[tuple[str, int], float] = {}
+        """By sending end of a dead direction."""
         self._moved: Mapping[tuple[str, int], tuple[int, int]] = {}
         """(in, out) frames by switch and port between the last two samples."""
         self._lock = asyncio.Lock()
@@ -131,9 +139,10 @@ class LinkMeter:
         return dict(expected), found
 
     def dead_and_alive(self, fabric: Fabric) -> tuple[list[str], list[str]]:
-        """Return the keys of links found dead, and of those on which frames arrived.
+        """Return the keys of links found dead, and of those that are alive: frames arrived on them.
 
-        Call once per sample.
+        While only one direction is dead, frames go on to arrive in the other one. They count once
+        the dead one has been so for a time. Call once per sample.
         """
         dead: list[str] = []
         alive: list[str] = []
@@ -144,11 +153,25 @@ class LinkMeter:
                 sent, arrived = self._moved.get(near, (0, 0))[1], self._moved.get(far, (0, 0))[0]
                 if arrived:
                     alive.append(link.key)
+                    self._deaths.pop(near, None)
+                    self._held_until_s.pop(near, None)
                 is_silent = sent >= _ENOUGH_FRAMES and far in self._moved and not arrived
                 self._silent[near] = self._silent[near] + 1 if is_silent else 0
                 if self._silent[near] >= _DEAD_SAMPLES:
                     dead.append(link.key)
-        return list(dict.fromkeys(dead)), [key for key in dict.fromkeys(alive) if key not in dead]
+                    self._hold(near, self.last.time_s)
+        held = {link.key for link in fabric.links if self._is_held(link.ends, self.last.time_s)}
+        return list(dict.fromkeys(dead)), [key for key in dict.fromkeys(alive) if key not in held]
+
+    def _hold(self, near: tuple[str, int], now_s: float) -> None:
+        """Keep a dead direction's link dead for a time; the same death is noted only once."""
+        if self._held_until_s.get(near, now_s) <= now_s:
+            self._deaths[near] += 1
+            held_s = min(_LONGEST_HELD_S, _HELD_S * 2 ** (self._deaths[near] - 1))
+            self._held_until_s[near] = now_s + held_s
+
+    def _is_held(self, ends: Iterable[tuple[str, int]], now_s: float) -> bool:
+        return any(self._held_until_s.get(near, now_s) > now_s for near in ends)
 
     async def _read(self, views: list[View]) -> CounterSample:
         ports: dict[tuple[str, int], tuple[Count, Count]] = {}

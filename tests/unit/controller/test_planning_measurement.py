@@ -204,9 +204,39 @@ def test_dead_link_is_found_and_its_jobs_are_moved(bench: Bench):
         bench.step()
     assert bench.state.condition(link) is Condition.DEAD
     assert bench.asked == [([1], "link s1-s3 is dead: frames enter it and none arrive", True)]
-    bench.send(Direction("s3", 1), 3)
+    bench.send(Direction("s1", 2), 3)
     bench.step()
     assert bench.state.condition(link) is Condition.UP
+
+
+def test_frames_in_the_other_direction_revive_a_link_after_a_time(bench: Bench):
+    link = bench.fabric.find_link("s1-s3")
+
+    def die() -> None:
+        for _ in range(2):
+            bench.send(Direction("s1", 2), 100, is_lost=True)
+            bench.step()
+        assert bench.state.condition(link) is Condition.DEAD
+
+    def revive_after(seconds: float) -> None:
+        """`step` takes 2 s."""
+        for _ in range(round(seconds / 2) - 1):
+            bench.send(Direction("s3", 1), 100)
+            bench.step()
+            assert bench.state.condition(link) is Condition.DEAD
+        bench.send(Direction("s3", 1), 100)
+        bench.step()
+        assert bench.state.condition(link) is Condition.UP
+
+    bench.step()
+    die()
+    revive_after(10)
+    die()
+    revive_after(20)
+    bench.send(Direction("s1", 2), 3)
+    bench.step()
+    die()
+    revive_after(10)
 
 
 def test_few_lost_frames_and_unread_switches_kill_no_link(bench: Bench):
