@@ -7,6 +7,7 @@ A worker goes on once all of its update's shards are applied or dropped, so its 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,7 +24,7 @@ class ComputeTimes(Protocol):
     def time_s(self, worker: int, iteration: int) -> float | None: ...
 
 
-class FluidRun:
+class FluidRun(ABC):
     """One contender on one scenario: its links with their changing rates, and its timeline."""
 
     def __init__(self, scenario: Scenario, computing: ComputeTimes | None = None) -> None:
@@ -54,11 +55,11 @@ class FluidRun:
         self.events.append(event)
         self.num_commits += kind is TimelineKind.COMMIT
 
+    @abstractmethod
     def start(self) -> None:
         """Let all workers begin."""
-        raise NotImplementedError
 
-    def on_rates(self, period: int) -> None:
+    def on_rates(self, period: int) -> None:  # noqa: B027 - a hook
         """React to new rates of links; plain contenders know nothing of them."""
 
     def _change_rates(self, period: int) -> None:
@@ -96,9 +97,9 @@ class AsynchronousRun(FluidRun):
         for worker in self.progress:
             self._get(worker)
 
+    @abstractmethod
     def push(self, worker: str, server: str) -> None:
         """Bring a worker's update to a server; `commit` or `drop` follows."""
-        raise NotImplementedError
 
     def commit(self, worker: str, server: str) -> None:
         """Apply an update."""
