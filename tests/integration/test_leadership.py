@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import grpc
@@ -223,15 +223,28 @@ def test_controllers_do_not_call_each_other(pair: ControllerPair):
     both = (pair.leader, pair.standby)
     ports = {int(controller.address.rpartition(":")[2]) for controller in both}
     for controller in both:
-        called = _established_to(controller.pid)
-        assert {controller.database.port, controller.switch.port} <= called
-        assert not called & ports
+        known = {controller.database.port, controller.switch.port}
+        wait_until(
+            lambda pid=controller.pid, known=known: known <= _established_to(pid),
+            "the controller is not connected to its database and its switch",
+        )
+        assert not _established_to(controller.pid) & ports
+
+
+def _sockets_of(pid: int) -> set[str]:
+    """Return the inodes of a process's sockets, but for those that it closes meanwhile."""
+    inodes: set[str] = set()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with suppress(FileNotFoundError):
+            link = os.readlink(f"/proc/{pid}/fd/{name}")
+            if link.startswith("socket:["):
+                inodes.add(link[8:-1])
+    return inodes
 
 
 def _established_to(pid: int) -> set[int]:
     """Return the remote ports of a process's TCP connections."""
-    links = (os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd"))
-    own = {link[8:-1] for link in links if link.startswith("socket:[")}
+    own = _sockets_of(pid)
     ports: set[int] = set()
     for kind in ("tcp", "tcp6"):
         for line in Path(f"/proc/{pid}/net/{kind}").read_text("ascii").splitlines()[1:]:
