@@ -64,7 +64,7 @@ KINDS = ("groups", "direct")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundFigures:
+class PushRoundFigures:
     """What a round of pushes took."""
 
     last_s: float
@@ -189,7 +189,7 @@ class GroupRig:
             rng.integers(-9, 10, num_values).astype(np.float32) for _ in range(num_pushers)
         ]
 
-    def push(self) -> RoundFigures:
+    def push(self) -> PushRoundFigures:
         """Push at all workers at once; verify the model."""
         before = self._fabric.carried()[-1][1]
         committed_s: list[float] = []
@@ -209,7 +209,7 @@ class GroupRig:
         self.num_rounds += 1
         self._verify()
         planned_s, num_messages = self._controller.plan(self._job, len(futures))
-        return RoundFigures(
+        return PushRoundFigures(
             last_s=max(committed_s),
             mean_s=statistics.mean(committed_s),
             planned_last_s=planned_s,
@@ -264,7 +264,7 @@ def spread(values: list[float], digits: int = 2) -> str:
     return "{:.{d}f} ({:.{d}f} .. {:.{d}f})".format(*parts, d=digits)
 
 
-def show(found: dict[str, list[RoundFigures]], size_bytes: float, num_pushers: int) -> None:
+def show(found: dict[str, list[PushRoundFigures]], size_bytes: float, num_pushers: int) -> None:
     """Print the figures, their ratios, and how far they are from the plan."""
     print("every model is the exact sum; median (least .. most)")
     print("          into the server [MB]   messages         last commit [s]      by plan [s]")
@@ -312,7 +312,7 @@ def main() -> int:
         f"{options.workers} updates of {options.megabytes:g} MB, {options.idle} idle workers, links"
         f" of {options.rate / 1e6:g} Mbit/s; {options.rounds} rounds"
     )
-    found: dict[str, list[RoundFigures]] = {kind: [] for kind in KINDS}
+    found: dict[str, list[PushRoundFigures]] = {kind: [] for kind in KINDS}
     with rigs(options.rate, options.megabytes, options.workers, options.idle) as made:
         for number in range(options.rounds + 1):
             for kind, rig in zip(KINDS, made, strict=True):

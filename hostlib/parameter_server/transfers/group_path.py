@@ -13,14 +13,14 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...control.stations.station import GroupHop, GroupLeft, StationReport
 from ...errors import HostlibError
-from ...peers.event_loop import EventLoop
+from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import Greeting, Purpose
 from ...peers.handshake import PeerCall
 from ..options import GENERATION, ClientOptions
@@ -60,6 +60,12 @@ class AggregatorEnd:
         )
 
 
+class _Leg(NamedTuple):
+    leg: OutgoingUpdate
+    link: UpdateLink
+    timer: Timer
+
+
 @final
 class GroupPath:
     """Runs in the loop's thread.
@@ -88,6 +94,8 @@ class GroupPath:
         self._on_measured = on_measured
         self._counters = counters
         self._aggregators: dict[tuple[tuple[str, int], int, int], UpdateLink] = {}
+        self._legs: dict[OutgoingUpdate, _Leg] = {}
+        """By update: what is on its path to an aggregator, or waits there."""
 
     def send(self, update: OutgoingUpdate) -> None:
         """Send an update whose grant has a hop; it is scaled here."""
@@ -114,14 +122,18 @@ class GroupPath:
             grant=grant,
             rate=rate,
         )
-        self._aggregator(hop, shard).send(leg)
-        self._loop.call_later(
-            hop.outcome_s,
-            lambda: self.leave(update, f"no outcome in {hop.outcome_s:.1f} s"),
-        )
+        reason = f"no outcome in {hop.outcome_s:.1f} s"
+        timer = self._loop.call_later(hop.outcome_s, lambda: self.leave(update, reason))
+        link = self._aggregator(hop, shard)
+        self._legs[update] = _Leg(leg, link, timer)
+        link.send(leg)
 
     def leave(self, update: OutgoingUpdate, reason: str) -> None:
         """Have an update leave for the server, if it has no outcome and has not done so."""
+        found = self._legs.pop(update, None)
+        if found is not None:
+            found.timer.cancel()
+            found.link.cancel(found.leg)  # if it were whole, the sum would be of no effect
         if not self._links[update.shard].leave_group(update):
             return
         self._counters["left_updates"] += 1
@@ -158,6 +170,10 @@ class GroupPath:
         """Go on alone if the aggregator cannot use an update; its server tells the outcome."""
         if isinstance(outcome, HostlibError):
             self.leave(update, str(outcome))
+            return
+        found = self._legs.pop(update, None)
+        if found is not None:
+            found.timer.cancel()
 
 
 def sum_key(definition: TableDefinition, num_keys: int, num_bytes: int) -> int:

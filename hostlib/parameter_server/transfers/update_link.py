@@ -144,6 +144,11 @@ class UpdateLink:
         self.send(update)
         return True
 
+    def cancel(self, update: OutgoingUpdate) -> None:
+        """Send nothing more of an update; nobody learns of its outcome."""
+        if self._open.get(update.number) is update:
+            del self._open[update.number]
+
     def dial(self) -> None:
         """Connect, so that no update has to wait for it."""
         if self._link is None:
