@@ -107,6 +107,13 @@ class GroupPath:
         update.payload = scaled(update.payload, update.num_keys, grant.factor)
         update.grant = grant = grant._replace(factor=1.0)
         rate, update.rate = update.rate, None
+        tell = update.done
+
+        def done(outcome: PartOutcome | HostlibError) -> None:
+            self._forget(update)
+            tell(outcome)
+
+        update.done = done
         open_from = self._links[shard].await_sum(update)
         leg = OutgoingUpdate(
             shard=shard,
@@ -130,9 +137,8 @@ class GroupPath:
 
     def leave(self, update: OutgoingUpdate, reason: str) -> None:
         """Have an update leave for the server, if it has no outcome and has not done so."""
-        found = self._legs.pop(update, None)
+        found = self._forget(update)
         if found is not None:
-            found.timer.cancel()
             found.link.cancel(found.leg)  # if it were whole, the sum would be of no effect
         if not self._links[update.shard].leave_group(update):
             return
@@ -152,6 +158,12 @@ class GroupPath:
         for link in links:
             link.close(error)
 
+    def _forget(self, update: OutgoingUpdate) -> _Leg | None:
+        found = self._legs.pop(update, None)
+        if found is not None:
+            found.timer.cancel()
+        return found
+
     def _aggregator(self, hop: GroupHop, shard: int) -> UpdateLink:
         key = hop.address, hop.worker_id, shard
         if key not in self._aggregators:
@@ -170,10 +182,6 @@ class GroupPath:
         """Go on alone if the aggregator cannot use an update; its server tells the outcome."""
         if isinstance(outcome, HostlibError):
             self.leave(update, str(outcome))
-            return
-        found = self._legs.pop(update, None)
-        if found is not None:
-            found.timer.cancel()
 
 
 def sum_key(definition: TableDefinition, num_keys: int, num_bytes: int) -> int:

@@ -134,6 +134,7 @@ class UpdateLink:
         """Number an update that comes to the server in a sum; return the first open number."""
         update.is_in_group = update.is_measured = True
         self._add(update)
+        self.dial()  # the server tells its outcome
         return next(iter(self._open))
 
     def leave_group(self, update: OutgoingUpdate) -> bool:

@@ -88,11 +88,14 @@ def test_a_sum_counts_as_its_updates(tmp_path: Path, has_log: bool) -> None:
 
 
 def test_a_server_that_restarts_knows_the_updates_of_a_sum(tmp_path: Path) -> None:
-    policy = GroupPolicy(MEMBERS, AGGREGATOR)
+    policy = GroupPolicy(MEMBERS, AGGREGATOR, outcome_s=2 * WAIT_S)
     with GroupScene(policy, tmp_path) as scene:
         scene.push(1)
+        scene.fake.next_sequence = MEMBERS
         scene.cluster.restart(0)
         scene.check(MEMBERS)
+        for member in scene.members:  # the server is to be dialled, though nothing is sent to it
+            wait_until(lambda member=member: member._links[0]._link is None, "a broken link")
         scene.push(2)
         scene.check(2 * MEMBERS)
         state = scene.cluster.servers[0].tables.state
