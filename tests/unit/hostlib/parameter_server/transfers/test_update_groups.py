@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -87,6 +88,18 @@ def test_a_sum_counts_as_its_updates(tmp_path: Path, has_log: bool) -> None:
             assert not scene.fake.said(worker(number), "left")
 
 
+def test_groups_of_several_servers_at_one_aggregator() -> None:
+    policy = GroupPolicy(MEMBERS, AGGREGATOR)
+    with GroupScene(policy, num_servers=2) as scene:
+        for seed in range(5):
+            for outcome in scene.push(seed):
+                assert [part.is_summed for part in outcome.parts] == [True, True]
+        got = scene.members[0].get().result(WAIT_S)
+        np.testing.assert_array_equal(got, scene.total)
+        assert scene.members[0].commits.tolist() == [5 * MEMBERS] * 2
+        assert scene.aggregator.gathered["sent_sums"] == 10
+
+
 def test_a_server_that_restarts_knows_the_updates_of_a_sum(tmp_path: Path) -> None:
     policy = GroupPolicy(MEMBERS, AGGREGATOR, outcome_s=2 * WAIT_S)
     with GroupScene(policy, tmp_path) as scene:
@@ -105,7 +118,7 @@ def test_a_server_that_restarts_knows_the_updates_of_a_sum(tmp_path: Path) -> No
 def test_a_sum_that_waits_at_a_server_which_restarts_comes_again(tmp_path: Path) -> None:
     """Its place is not the next one, so that nothing of it is in the log."""
     policy = GroupPolicy(MEMBERS, AGGREGATOR)
-    policy._next_sequence = 1
+    policy.first_sequence = 1
     with GroupScene(policy, tmp_path, place_wait_s=WAIT_S) as scene:
         updates = [values(number) for number in range(MEMBERS)]
         pairs = zip(scene.members, updates, strict=True)
@@ -142,6 +155,27 @@ def test_members_of_a_lost_aggregator_send_their_updates_themselves() -> None:
 def test_an_aggregator_that_cannot_be_reached_holds_nobody_up() -> None:
     policy = GroupPolicy(MEMBERS, AGGREGATOR)
     policy.place = (LOOPBACK, 1)
+    with GroupScene(policy) as scene:
+        assert summed(scene.push()) == [False] * MEMBERS
+        scene.check(MEMBERS)
+
+
+def test_a_grant_for_a_group_of_a_later_release_is_none() -> None:
+    policy = GroupPolicy(MEMBERS, AGGREGATOR)
+    policy.kind = 99
+    with GroupScene(policy, grant_wait_s=0.5) as scene:
+        outcomes = scene.push()
+        assert not any(outcome.parts[0].is_granted for outcome in outcomes)
+        scene.check(MEMBERS)
+
+
+@pytest.mark.parametrize("span", [(1.0, 0.5, 8), (0.0, math.nan, 8), (0.0, 1.0, 0)])
+def test_a_group_whose_sum_has_no_usable_spans_is_not_gathered(
+    monkeypatch: pytest.MonkeyPatch, span: tuple[float, float, int]
+) -> None:
+    monkeypatch.setattr("switchfold.hostlib.parameter_server.transfers.gatherer.EARLY_WAIT_S", 0.05)
+    policy = GroupPolicy(MEMBERS, AGGREGATOR)
+    policy.sum_span = span
     with GroupScene(policy) as scene:
         assert summed(scene.push()) == [False] * MEMBERS
         scene.check(MEMBERS)
@@ -230,7 +264,7 @@ def test_a_sum_of_a_replaced_process_is_returned() -> None:
 def test_updates_that_a_returned_sum_had_displaced_are_sent_again() -> None:
     """While the sum waits for its place, the server has no use of the same updates alone."""
     policy = GroupPolicy(MEMBERS, AGGREGATOR, outcome_s=0.2)
-    policy._next_sequence = 1
+    policy.first_sequence = 1
     with GroupScene(policy, place_wait_s=WAIT_S) as scene:
         updates = [values(number) for number in range(MEMBERS)]
         pairs = zip(scene.members, updates, strict=True)
