@@ -29,6 +29,8 @@ class GroupPolicy:
         self.factor, self.gather_s, self.outcome_s = factor, gather_s, outcome_s
         self.withheld: set[int] = set()
         """Workers that are in groups, but get no grants."""
+        self.ghosts: list[tuple[int, int]] = []
+        """Workers and transfers that are members of each group, too, and never come."""
         self.tells_aggregator = True
         self.tells_server = True
         self.sum_span = (0.0, 1.0, RATE)
@@ -69,7 +71,8 @@ class GroupPolicy:
                 members=[
                     api.GroupMember(worker_id=number, transfer_id=asked.transfer_id)
                     for number, asked in members
-                ],
+                ]
+                + [api.GroupMember(worker_id=w, transfer_id=t) for w, t in self.ghosts],
                 spans=[self._span(*self.sum_span)],
                 gather_s=self.gather_s,
             )

@@ -133,21 +133,21 @@ def test_a_sum_that_waits_at_a_server_which_restarts_comes_again(tmp_path: Path)
 
 def test_members_of_a_lost_aggregator_send_their_updates_themselves() -> None:
     policy = GroupPolicy(MEMBERS, AGGREGATOR)
-    policy.withheld = {2}  # the group does not become complete
-    with GroupScene(policy, grant_wait_s=2.0) as scene:
+    policy.ghosts = [(MEMBERS, 999)]  # the group does not become complete
+    with GroupScene(policy) as scene:
         updates = [values(number) for number in range(MEMBERS)]
         pairs = zip(scene.members, updates, strict=True)
         futures = [member.push(update) for member, update in pairs]
-        wait_until(lambda: scene.aggregator.gathered["gathered_updates"] == 2, "two members")
+        wait_until(lambda: scene.aggregator.gathered["gathered_updates"] == MEMBERS, "all members")
         scene.aggregator.close()
         outcomes = [future.result(WAIT_S) for future in futures]
         assert summed(outcomes) == [False] * MEMBERS
-        assert [outcome.parts[0].is_granted for outcome in outcomes] == [True, True, False]
+        assert all(outcome.parts[0].is_granted for outcome in outcomes)
         scene.total = np.sum(updates, axis=0)
         scene.check(MEMBERS)
-        assert scene.counter("left_updates") == 2
+        assert scene.counter("left_updates") == MEMBERS
         assert scene.counter("early_updates") == 0
-        for number in range(2):
+        for number in range(MEMBERS):
             (left,) = scene.fake.wait_for(worker(number), "left")
             assert left.group_id == 0
 
@@ -182,13 +182,14 @@ def test_a_group_whose_sum_has_no_usable_spans_is_not_gathered(
 
 
 def test_a_missing_member_does_not_hold_up_the_others() -> None:
-    """It never hears of its grant, and sends directly; the others' sum counts for two."""
+    """They come in a sum without it, or by themselves if they are late, too."""
     policy = GroupPolicy(MEMBERS, AGGREGATOR, gather_s=0.5)
-    policy.withheld = {1}
-    with GroupScene(policy, grant_wait_s=3.0) as scene:
-        assert summed(scene.push()) == [True, False, True]
+    policy.ghosts = [(MEMBERS, 999)]
+    with GroupScene(policy) as scene:
+        outcomes = scene.push()
         scene.check(MEMBERS)
-        assert scene.aggregator.gathered["partial_sums"] == 1
+        assert scene.counter("summed_updates") == sum(summed(outcomes))
+        assert scene.counter("left_updates") == MEMBERS - sum(summed(outcomes))
 
 
 def test_a_member_that_comes_too_late_is_sent_to_the_server() -> None:
@@ -261,14 +262,23 @@ def test_a_sum_of_a_replaced_process_is_returned() -> None:
         np.testing.assert_array_equal(got, updates[0])
 
 
+def leave_all(member: FabricWorker) -> None:
+    """Give a member's groups up, as after `outcome_s`."""
+    for update in list(member._groups._legs):
+        member._groups.leave(update, "a test wants it")
+
+
 def test_updates_that_a_returned_sum_had_displaced_are_sent_again() -> None:
     """While the sum waits for its place, the server has no use of the same updates alone."""
-    policy = GroupPolicy(MEMBERS, AGGREGATOR, outcome_s=0.2)
+    policy = GroupPolicy(MEMBERS, AGGREGATOR)
     policy.first_sequence = 1
     with GroupScene(policy, place_wait_s=WAIT_S) as scene:
         updates = [values(number) for number in range(MEMBERS)]
         pairs = zip(scene.members, updates, strict=True)
         futures = [member.push(update) for member, update in pairs]
+        wait_until(lambda: len(reported(scene)) == MEMBERS, "a report of each update")
+        for member in scene.members:
+            member._loop.run(lambda member=member: leave_all(member))
         scene.await_counter("repeated_updates", MEMBERS)
         scene.worker(2)  # replaces the third member's process
         scene.fake.wait_for(worker(2), "register", 2)
