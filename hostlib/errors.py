@@ -46,6 +46,7 @@ HostlibError
 |  |- ServerLostError: a parameter server is away for longer than clients wait
 |  |- ServerRestartedError: a parameter server was killed, and a sum is impossible
 |  |- StaleUpdateError: an update that is older than tau_max allows; it was not applied
+|  |- UnplannedUpdateError: a server with a replica did not apply an update without a place
 |  |- ResultForgottenError: the result was completed too long ago
 |  `- ResultTimeoutError (also TimeoutError): the result did not complete in time
 |- RowTableError: a sparse table of a parameter server
@@ -300,6 +301,13 @@ class StaleUpdateError(PeerError):
         super().__init__(message)
         self.delay = delay
         self.tau_max = tau_max
+
+
+class UnplannedUpdateError(PeerError):
+    """A server did not apply an update: the scheduler has no place for it, and a replica follows.
+
+    Also of updates for a server that is gone, at the replica that has taken its place.
+    """
 
 
 class ResultForgottenError(PeerError):

@@ -250,6 +250,10 @@ class TransferScheduler:
         """Return the most by which a server's model differs from its replica's."""
         return self._replica_of(server).distance
 
+    def joins(self, sender: str, receiver: str) -> bool:
+        """Return whether a route leads from one station to another one."""
+        return self._network.joins(sender, receiver)
+
     def is_expected_at_replica(self, server: str, transfer_id: int) -> bool:
         """Return whether an update is on its path to the replica of a server."""
         return self._replica_of(server).is_expected(transfer_id)

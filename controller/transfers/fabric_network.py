@@ -11,7 +11,7 @@ from ..fabric.fabric import Direction, Fabric
 from ..fabric.host_attachment import HostAttachment
 from ..fabric.routes import path
 from ..scheduler.network import Links, TransferNetwork
-from .transfer_config import MAX_SERVERS, TransferConfig, server_name
+from .transfer_config import MAX_SERVERS, TransferConfig, replica_name, server_name
 
 
 def host_places(fabric: Fabric) -> dict[str, HostAttachment]:
@@ -72,7 +72,8 @@ def transfer_network(
 
     return TransferNetwork(
         capacities_bits_per_s={_link_name(each): capacity(each) for each in _directions(fabric)},
-        hosts=frozenset(places) | {server_name(number) for number in range(MAX_SERVERS)},
+        hosts=frozenset(places)
+        | {name(number) for number in range(MAX_SERVERS) for name in (server_name, replica_name)},
         find_route=find_route,
     )
 

@@ -4,32 +4,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...hostlib.control.transfers_api import transfers_pb2 as pb
+from ..scheduler.residual_rate import RateSpan
 from .transfer_record import TransferRecord
 
 
 def granted_message(record: TransferRecord, now_s: float) -> pb.SchedulerMessage:
-    """Return the grant of a record; spans that would have begun are moved, all by the same time."""
+    """Return the grant of a record."""
     grant = record.grant
     assert grant is not None, "a granted record has its grant"
-    spans = grant.spans
-    begin_s = max(spans[0].start_s, now_s) - spans[0].start_s if spans else 0.0
+    replica = grant.replica_transfer
     return pb.SchedulerMessage(
         granted=pb.TransferGranted(
             transfer_id=record.transfer_id,
-            spans=[
-                pb.RateSpan(
-                    start_s=span.start_s + begin_s - now_s,
-                    end_s=span.end_s + begin_s - now_s,
-                    rate_bits_per_s=span.rate_bits_per_s,
-                )
-                for span in spans
-            ],
+            spans=_from_now(grant.spans, now_s),
+            has_replica=replica is not None,
+            replica_spans=_from_now(replica.spans, now_s) if replica is not None else [],
             sequence=record.sequence,
             delay=grant.delay,
             learning_rate_factor=record.rate_factor,
         )
     )
+
+
+def _from_now(spans: Sequence[RateSpan], now_s: float) -> list[pb.RateSpan]:
+    """Return spans that count from now; those that would have begun move, all by the same time."""
+    begin_s = max(spans[0].start_s, now_s) - spans[0].start_s if spans else 0.0
+    return [
+        pb.RateSpan(
+            start_s=span.start_s + begin_s - now_s,
+            end_s=span.end_s + begin_s - now_s,
+            rate_bits_per_s=span.rate_bits_per_s,
+        )
+        for span in spans
+    ]
 
 
 def expected_message(record: TransferRecord, now_s: float) -> pb.SchedulerMessage:

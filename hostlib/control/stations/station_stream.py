@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import math
 import queue
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, final
 
 from ...credentials.tokens import token_metadata
@@ -17,6 +17,7 @@ from ..controller_channel import ControllerChannel
 from ..grpc_seam import load_grpc
 from ..stream_refusal import stream_refusal
 from ..transfers_api import transfers_pb2 as api
+from .replica_stream import replica_event, replica_message
 from .station import (
     CommitExpected,
     CommitSkipped,
@@ -33,11 +34,13 @@ from .station import (
     TransferGranted,
     TransferRequested,
     TransferWithdrawn,
+    UpdatesCommitted,
 )
 
 METHODS: Final = {
     StationKind.WORKER: "/switchfold.transfers.v1.Transfers/FollowAsWorker",
     StationKind.SERVER: "/switchfold.transfers.v1.Transfers/FollowAsServer",
+    StationKind.REPLICA: "/switchfold.transfers.v1.Transfers/FollowAsReplica",
 }
 BEAT_S: Final = 1.0
 """Longest pause between messages, which show that a station lives; half of what is asked for."""
@@ -123,6 +126,9 @@ def _register(request: StationRequest, progress: ServerProgress) -> api.StationM
             div_max=request.div_max,
             version=progress.version,
             next_sequence=progress.next_sequence,
+            momentum=request.momentum,
+            address=None if request.reached_at is None else request.reached_at[0],
+            port=None if request.reached_at is None else request.reached_at[1],
         )
     )
 
@@ -137,6 +143,8 @@ def _message(report: StationReport) -> api.StationMessage:
         return api.StationMessage(withdrawn=api.TransferWithdrawn(**fields))
     if isinstance(report, RateObserved):
         return api.StationMessage(rate_observed=api.RateObserved(**fields))
+    if not isinstance(report, UpdatesCommitted):
+        return replica_message(report)
     return api.StationMessage(committed=api.UpdatesCommitted(**fields))
 
 
@@ -145,7 +153,12 @@ def _event(message: api.SchedulerMessage) -> StationEvent | None:
     match message.WhichOneof("message"):
         case "registered":
             told = message.registered
-            return StationRegistered(told.grant_wait_s, told.next_transfer_id, told.next_sequence)
+            return StationRegistered(
+                told.grant_wait_s,
+                told.next_transfer_id,
+                told.next_sequence,
+                allowed=told.allowed_sequence if told.has_replica else None,
+            )
         case "granted":
             return _grant(message.granted)
         case "dropped":
@@ -159,26 +172,36 @@ def _event(message: api.SchedulerMessage) -> StationEvent | None:
         case "skipped":
             return CommitSkipped(message.skipped.sequence)
         case _:
-            return None  # of a later release
+            return replica_event(message)
 
 
 def _grant(granted: api.TransferGranted) -> TransferGranted | None:
-    spans = tuple(
-        GrantedSpan(span.start_s, span.end_s, span.rate_bits_per_s) for span in granted.spans
-    )
-    last_s, is_usable = 0.0, True
-    for start_s, end_s, rate in spans:
-        # Comparisons with NaN are false.
-        is_usable = is_usable and last_s <= start_s < end_s < math.inf and rate > 0
-        last_s = end_s
-    if not is_usable:
+    spans, replica_spans = _spans(granted.spans), _spans(granted.replica_spans)
+    if not (_are_usable(spans) and _are_usable(replica_spans)):
         _logger.warning(
             "the grant of transfer %d has no usable spans: %s", granted.transfer_id, spans
         )
         return None  # the worker then waits until it sends without a grant
     return TransferGranted(
-        granted.transfer_id, spans, granted.sequence, _factor(granted.learning_rate_factor)
+        granted.transfer_id,
+        spans,
+        granted.sequence,
+        _factor(granted.learning_rate_factor),
+        replica_spans if granted.has_replica else None,
     )
+
+
+def _spans(spans: Iterable[api.RateSpan]) -> tuple[GrantedSpan, ...]:
+    return tuple(GrantedSpan(span.start_s, span.end_s, span.rate_bits_per_s) for span in spans)
+
+
+def _are_usable(spans: Iterable[GrantedSpan]) -> bool:
+    last_s, is_usable = 0.0, True
+    for start_s, end_s, rate in spans:
+        # Comparisons with NaN are false.
+        is_usable = is_usable and last_s <= start_s < end_s < math.inf and rate > 0
+        last_s = end_s
+    return is_usable
 
 
 def _factor(factor: float) -> float:

@@ -223,8 +223,7 @@ class TableState:
         if request.kind is FrameKind.ENTER:
             return self._enter(request, payload)
         if request.kind is FrameKind.TRANSFER:
-            if request.incarnation == worker.incarnation:
-                self._commit(worker, request, payload, lsn, is_replay)
+            self._commit(worker, request, payload, lsn, is_replay)
             return None
         if request.incarnation != worker.incarnation or request.number <= worker.number:
             return None  # of a process that was replaced meanwhile
@@ -414,14 +413,19 @@ class TableState:
         is_replay: bool,
     ) -> None:
         """Apply a scheduled update, unless it has been applied."""
+        is_replaced = request.incarnation != worker.incarnation
+        if is_replaced and ScheduledUpdate.unpack(payload).open_from:
+            return
         update, table, keys, gradients = self._scheduled(request, payload)
-        if request.number < update.open_from or request.number in worker.updates:
+        is_known = request.number < update.open_from or request.number in worker.updates
+        if is_known and not is_replaced:
             return
         if update.factor != 1.0:
             gradients = gradients * np.float32(update.factor)
         table.apply(keys, gradients, lsn, is_replay=is_replay)
-        kept = [number for number in worker.updates if number >= update.open_from]
-        worker.updates = sorted((*kept, request.number))
+        if not is_replaced:
+            kept = [number for number in worker.updates if number >= update.open_from]
+            worker.updates = sorted((*kept, request.number))
         worker.num_commits += 1
         self.counters["commits"] += 1
 

@@ -10,13 +10,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Final, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...control.stations.replica_terms import ReplicaEvent
 from ...control.stations.station import (
     RateObserved,
     StationEvent,
@@ -38,6 +39,7 @@ from ..transfer_options import TransferOptions
 from .grant_requests import GrantRequests
 from .outgoing import OutgoingUpdate, PartOutcome
 from .update_link import UpdateLink, closed_error
+from .worker_replicas import WorkerReplicas, momentum_of, step_scale
 
 MOST_OPEN_PUSHES: Final = 64
 
@@ -68,7 +70,9 @@ class FabricWorker:
     """Pushes updates of a dense tensor, and gets its values; safe from any thread.
 
     `counters`: pushes, granted_updates, ungranted_updates, dropped_updates (parts of pushes, one
-    for each server), failed_pushes.
+    for each server), failed_pushes, moved_servers (whose replica has taken their place),
+    repeated_requests (for updates that were under way then), lost_updates (that the former server
+    had applied, and the new one has not).
     """
 
     def __init__(
@@ -104,8 +108,11 @@ class FabricWorker:
         self._room = threading.BoundedSemaphore(most_open)
         self._problem: HostlibError | None = None
         self._is_closed = False
+        optimiser = tensor.definition.optimiser
+        self._step_scale = step_scale(optimiser)
+        station = options.station(StationKind.WORKER, client.options.worker_id)
         self._station = TransferStation(
-            options.station(StationKind.WORKER, client.options.worker_id),
+            replace(station, momentum=momentum_of(optimiser)),
             on_event=lambda event: self._post(lambda: self._on_event(event)),
             on_failed=lambda error: self._post(lambda: self._on_failed(error)),
         )
@@ -113,7 +120,7 @@ class FabricWorker:
             self._loop,
             grant_wait_s=options.grant_wait_s,
             report=self._station.send,
-            send=lambda update: self._links[update.shard].send(update),
+            send=self._send,
             counters=self.counters,
         )
         self._links = [
@@ -127,6 +134,7 @@ class FabricWorker:
             )
             for session in client.sessions
         ]
+        self._replicas = WorkerReplicas(tensor, self._links, self._requests, self.counters)
         self._loop.run(self._dial)
         self._station.start()
 
@@ -165,7 +173,7 @@ class FabricWorker:
                 num_keys=num_keys,
                 payload=payload,
                 version=int(self.commits[shard]),
-                norm=each,
+                norm=each * self._step_scale,
                 done=gathering.take,
             )
             for (shard, payload, num_keys), each in zip(parts, norms, strict=True)
@@ -174,7 +182,7 @@ class FabricWorker:
             self._loop.post(lambda: self._ask(outgoing))
         except PeerClosedError:
             for each in outgoing:
-                each.done(closed_error())
+                each.settle(closed_error())
         return gathering.future
 
     def get(self) -> Future[Values]:
@@ -253,19 +261,27 @@ class FabricWorker:
         self.counters["pushes"] += 1
         for update in updates:
             if self._is_closed:
-                update.done(closed_error())
+                update.settle(closed_error())
             else:
                 self._requests.ask(update)
 
+    def _send(self, update: OutgoingUpdate) -> None:
+        self._links[update.shard].send(update)
+        self._replicas.granted(update)
+
     def _on_event(self, event: StationEvent) -> None:
-        if not self._is_closed:
+        if self._is_closed:
+            return
+        if isinstance(event, ReplicaEvent):
+            self._replicas.on_event(event)
+        else:
             self._requests.on_event(event)
 
     def _on_failed(self, error: HostlibError) -> None:
         """The scheduler refuses this worker: what waits fails, and so do later pushes."""
         self._problem = error
         for update in self._requests.take_all():
-            update.done(error)
+            update.settle(error)
 
     def _on_measured(self, update: OutgoingUpdate, seconds: float) -> None:
         if seconds > 0:
@@ -273,7 +289,7 @@ class FabricWorker:
 
     def _end(self, gathering: _Gathering) -> None:
         """Give a push its outcome; fetch the model first if a part was dropped."""
-        self._room.release()
+        self._replicas.when_room(self._room.release)
         if gathering.error is not None:
             self.counters["failed_pushes"] += 1
             gathering.future.set_exception(gathering.error)
@@ -293,13 +309,14 @@ class FabricWorker:
         self.get().add_done_callback(take)
 
     def _end_all(self) -> None:
+        self._replicas.close(closed_error())
         for link in self._links:
             link.close(closed_error())
         self._fail_all()
 
     def _fail_all(self) -> None:
         for update in self._requests.take_all():
-            update.done(closed_error())
+            update.settle(closed_error())
         for link in self._links:
             link.fail(closed_error())
 

@@ -61,11 +61,28 @@ class OutgoingUpdate:
     """When its last bytes left; 0: they have not."""
     is_measured: bool = False
     """Whether its rate has been reported, or cannot be told."""
+    is_settled: bool = False
+    """Whether its outcome is known; a copy may still be on its path to a replica."""
+
+    early: PartOutcome | None = None
+    """What the replica has said before the server: that it has applied the update."""
+
+    def settle(self, outcome: PartOutcome | HostlibError) -> None:
+        """Tell its outcome, which is the only one."""
+        self.is_settled = True
+        self.done(outcome)
 
     @property
     def left_bytes(self) -> int:
         """How many bytes have not left."""
         return self.payload.nbytes - self.sent_bytes
+
+    def ask_again(self) -> None:
+        """Forget grant and number: it is to be granted once more, for another server."""
+        self.number = self.transfer_id = 0
+        self.grant = self.rate = None
+        self.is_begun, self.sent_bytes, self.first_s, self.last_s = False, 0, 0.0, 0.0
+        self.is_measured = False
 
     def start_again(self) -> None:
         """Forget what left over a connection that broke; the rate is not told then."""

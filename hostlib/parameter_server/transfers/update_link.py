@@ -11,7 +11,7 @@ import itertools
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, final
 
 from ...errors import (
@@ -22,6 +22,7 @@ from ...errors import (
     PeerRefusedError,
     ServerLostError,
     ServerRestartedError,
+    UnplannedUpdateError,
 )
 from ...peers.dialled import DialledLink
 from ...peers.event_loop import EventLoop, Timer
@@ -66,7 +67,7 @@ class UpdateLink:
     nothing counts twice.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - whom it calls, and how long it waits
         self,
         loop: EventLoop,
         session: ShardSession,
@@ -75,15 +76,19 @@ class UpdateLink:
         unreachable_s: float,
         timeout_s: float,
         on_measured: Callable[[OutgoingUpdate, float], None],
+        numbers: Iterator[int] | None = None,
     ) -> None:
-        """`on_measured(update, seconds)`: a granted update took so long from byte to last byte."""
+        """`on_measured(update, seconds)`: a granted update took so long from byte to last byte.
+
+        `numbers` are those of the server's updates, from 1; links to its replica have the same.
+        """
         self._loop = loop
         self._session = session
         self._incarnation = incarnation
         self._unreachable_s = unreachable_s
         self._timeout_s = timeout_s
         self._on_measured = on_measured
-        self._numbers = itertools.count(1)
+        self.numbers: Final = itertools.count(1) if numbers is None else numbers
         self._open: dict[int, OutgoingUpdate] = {}  # by number, in rising order
         self._link: DialledLink | None = None
         self._has_entered = False
@@ -94,7 +99,7 @@ class UpdateLink:
 
     def send(self, update: OutgoingUpdate) -> None:
         """Send an update: at the rate of its grant, or at once without one."""
-        update.number = next(self._numbers)
+        update.number = update.number or next(self.numbers)
         if not self._open:
             self._heard_s = time.monotonic()
         self._open[update.number] = update
@@ -121,11 +126,26 @@ class UpdateLink:
         self._has_entered = False
         self.fail(error)
 
+    def limit_waits(self, unreachable_s: float, timeout_s: float) -> None:
+        """Wait so long for a connection, and for an answer, from now on."""
+        self._unreachable_s, self._timeout_s = unreachable_s, timeout_s
+        if self._link is not None:
+            self._link.unreachable_s = unreachable_s
+
+    def give_up(self) -> list[OutgoingUpdate]:
+        """End the connection for good; return what is open, and forget it."""
+        updates, self._open = list(self._open.values()), {}
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+        self._has_entered = False
+        return updates
+
     def fail(self, error: HostlibError) -> None:
         """Have what is open fail with this error; the connection stays."""
         updates, self._open = self._open, {}
         for update in updates.values():
-            update.done(error)
+            update.settle(error)
 
     # What leaves when.
 
@@ -283,7 +303,7 @@ class UpdateLink:
             denied = DeniedFrame.unpack(frame)
             where = f"parameter server {self._session.shard}"
             error = error_of(json.loads(bytes(payload)), where)
-            self._finish(denied.number, lambda _update: error)
+            self._finish(denied.number, lambda update: _outcome_of(update, error))
 
     def _on_entered(self, entered: EnteredFrame) -> None:
         if entered.identity != self._session.identity:
@@ -306,7 +326,14 @@ class UpdateLink:
             return  # it was told before
         if update.grant is not None and not update.is_measured and not update.left_bytes:
             self._on_measured(update, time.monotonic() - update.first_s)
-        update.done(outcome(update))
+        update.settle(outcome(update))
+
+
+def _outcome_of(update: OutgoingUpdate, error: HostlibError) -> PartOutcome | HostlibError:
+    """Return what an update's denial means: without a place at a replicated server, a drop."""
+    if isinstance(error, UnplannedUpdateError):
+        return PartOutcome(shard=update.shard, drop_reason=str(error))
+    return error
 
 
 def closed_error() -> PeerClosedError:

@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, final
 
+from ...control.stations.replica_terms import ReplicaFailed, ReplicaReceived
 from ...control.stations.station import (
     CommitExpected,
     CommitSkipped,
@@ -19,14 +20,17 @@ from ...control.stations.station import (
     StationRegistered,
     StationReport,
     TransferDelivered,
+    TransferDropped,
+    TransferGranted,
     UpdatesCommitted,
 )
-from ...errors import HostlibError, StaleUpdateError
+from ...errors import HostlibError, StaleUpdateError, UnplannedUpdateError
 from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import CommittedFrame, FrameKind
 from ..tables.change import ScheduledUpdate, TableChange
 from ..tables.refusals import is_replaced
 from ..tables.service import TableService
+from .commit_gate import CommitGate
 from .place_order import PlaceOrder, ReadyUpdate, UpdateKey
 from .update_port import IncomingUpdate, UpdatePort
 
@@ -55,6 +59,8 @@ class CommittedUpdate(NamedTuple):
 class _Submitted(NamedTuple):
     update: IncomingUpdate
     is_in_place: bool
+    is_replaced: bool
+    """At a replica: another process is its worker now, but the server has applied it."""
 
 
 @final
@@ -64,6 +70,7 @@ class UpdateService:
     `counters`: granted_updates (applied in their places), late_updates (granted, but their place
     was over), ungranted_updates, stale_updates (refused: older than tau_max), denied_updates
     (refused by the tables), forgotten_updates (of worker processes that were replaced),
+    withheld_updates (without a place, though a replica follows; refused),
     repeated_updates (had come before), early_updates (came long before their planned time),
     unplanned_updates (granted, but the scheduler has not told of them), skipped_places and
     abandoned_places (of the sequence: the scheduler's word, or the server had waited long enough).
@@ -77,12 +84,15 @@ class UpdateService:
         tau_max: int | None = None,
         place_wait_s: float = 5.0,
         most_held_bytes: int = MOST_HELD_BYTES,
+        is_replica: bool = False,
     ) -> None:
         self.counters: Counter[str] = Counter()
         self.problem: HostlibError | None = None
         """Why the scheduler has refused this server, and knows nothing of it."""
         self.tell: Callable[[StationReport, int], None] = _tell_nobody
         """Tells the scheduler, within a registration."""
+        self.on_promoted: Callable[[], None] = lambda: None
+        """Called when this replica has become the server."""
         self.on_update: Callable[[CommittedUpdate], None] | None = None
         """Called after each update, in the loop's thread: MLfabric's registerUpdateCallback."""
         self.on_request: Callable[[int, int], None] | None = None
@@ -92,6 +102,16 @@ class UpdateService:
         self._tau_max = tau_max
         self._most_held_bytes = most_held_bytes
         self._order = PlaceOrder[IncomingUpdate](place_wait_s)
+        self.gate: Final = CommitGate(
+            self._order,
+            loop,
+            tables.state,
+            is_replica=is_replica,
+            take=self._take,
+            report_state=self._report,
+            on_promoted=self._promoted,
+        )
+        """What may be applied, if there is a replica."""
         self._ports: dict[int, UpdatePort] = {}
         self._incarnations: dict[int, int] = {}
         self._held: dict[tuple[int, int, int], IncomingUpdate] = {}
@@ -182,8 +202,15 @@ class UpdateService:
             sequence = head.sequence if has_grant else None
             ready = self._order.arrive(key, sequence, update, now_s)
             is_late = any(each.item is update and not each.is_in_place for each in ready)
-            self._report(TransferDelivered(*key, has_grant and not is_late))
+            if not (is_late and self.gate.refusal(update)):
+                self._report(self._arrival(key, is_granted=has_grant and not is_late))
         self._take(ready)
+
+    def _arrival(self, key: UpdateKey, *, is_granted: bool) -> StationReport:
+        """Return what the scheduler is told of an update that is there."""
+        return (
+            ReplicaReceived(*key) if self.gate.is_replica else TransferDelivered(*key, is_granted)
+        )
 
     # The station's events.
 
@@ -192,38 +219,56 @@ class UpdateService:
         match event:
             case StationRegistered():
                 self._is_registered, self._registration = True, event.registration
+                self.gate.on_registered(event.allowed)
                 ready = self._order.restart(event.next_sequence)
                 for update in self._order.held():
-                    self._report(TransferDelivered(*_key(update), is_granted=True))
-                self._report(UpdatesCommitted(self._tables.state.num_commits))
+                    self._report(self._arrival(_key(update), is_granted=True))
+                self._report_version()
                 self._take(ready)
             case StationCut():
                 self._is_registered = False
+                self.gate.on_cut()
             case CommitExpected():
                 has_come, ready = self._order.expect(event, time.monotonic())
                 if has_come:
                     key = UpdateKey(event.worker_id, event.transfer_id)
-                    is_refused = key in self._refused
-                    self._report(TransferDelivered(*key, is_granted=True, is_refused=is_refused))
+                    arrival = self._arrival(key, is_granted=True)
+                    if isinstance(arrival, TransferDelivered):
+                        arrival = arrival._replace(is_refused=key in self._refused)
+                    self._report(arrival)
                 self._take(ready)
             case CommitSkipped():
                 self.counters["skipped_places"] += 1
                 self._take(self._order.skip(event.sequence))
-            case _:
+            case TransferGranted() | TransferDropped():
                 pass  # for workers
+            case _:
+                self.gate.on_event(event)
+                self._answer_state()
 
     def on_failed(self, error: HostlibError) -> None:
-        """Learn that the scheduler refuses this server; updates are applied as they come."""
+        """Learn that the scheduler refuses this process; servers apply updates as they come."""
         self.problem = error
         self._is_registered = False
-        _logger.error("no transfer scheduling, updates are applied as they come: %s", error)
+        self.gate.on_failed(error)
+        what = "updates are refused" if self.gate.is_closed else "updates are applied as they come"
+        _logger.error("no transfer scheduling, %s: %s", what, error)
 
     # The tables call the methods below.
 
+    def refusal(self, request: TableChange) -> HostlibError | None:
+        """Return why a change that is no TRANSFER has no effect, None if it may have."""
+        return self.gate.refusal_of_change(request)
+
     def on_update_applied(self, request: TableChange) -> None:
         """Tell worker and scheduler, unless the worker's process was replaced meanwhile."""
-        update, is_in_place = self._submitted.pop(_name_of(request))
+        update, is_in_place, is_replaced = self._submitted.pop(_name_of(request))
+        self._report_soon()
         state, head = self._tables.state, update.head
+        if is_replaced:
+            self.counters["granted_updates"] += 1
+            self.release(update)
+            return
         worker = state.workers[request.worker_id]
         if worker.incarnation != request.incarnation or head.number not in worker.updates:
             self._forget(update)
@@ -234,9 +279,6 @@ class UpdateService:
         port = self._port(update)
         if port is not None:
             port.on_committed(CommittedFrame(head.number, version, delay))
-        if not self._is_report_due:
-            self._is_report_due = True
-            self._loop.call_later(0, self._report_version)
         callback, worker_id = self.on_update, request.worker_id
         if callback is not None:
             committed = CommittedUpdate(worker_id, request.table, version, delay, is_in_place)
@@ -245,9 +287,12 @@ class UpdateService:
 
     def on_update_denied(self, request: TableChange, error: HostlibError) -> None:
         """Tell the worker why its update has no effect."""
-        update, _ = self._submitted.pop(_name_of(request))
+        update, is_in_place, _ = self._submitted.pop(_name_of(request))
         self.counters["denied_updates"] += 1
         self._refuse(update, error)
+        if self.gate.is_replica and is_in_place:
+            self._report(ReplicaFailed(str(error)))
+        self._report_soon()
 
     def on_model_read(self, worker_id: int, table: int) -> None:
         """Tell the callback."""
@@ -259,8 +304,16 @@ class UpdateService:
         """Have updates applied, in this order; then wait for the next place."""
         for update, is_in_place in ready:
             name = _name(update)
+            unplanned = None if is_in_place else self.gate.refusal(update)
+            if unplanned is not None:
+                if self.gate.is_holding:
+                    self.gate.keep(update)
+                else:
+                    self._deny(update, unplanned)
+                continue
             del self._held[name]
-            if self._tables.incarnation(update.worker_id) != update.incarnation:
+            is_replaced = self._tables.incarnation(update.worker_id) != update.incarnation
+            if is_replaced and not (self.gate.is_replica and is_in_place):
                 self._forget(update)
                 continue
             stale = self._staleness(update)
@@ -271,8 +324,9 @@ class UpdateService:
             head, payload = update.head, update.payload
             assert payload is not None
             factor = head.factor if head.is_granted else 1.0
-            ScheduledUpdate(factor, head.open_from).pack_into(payload)
-            self._submitted[name] = _Submitted(update, is_in_place)
+            open_from = 0 if is_replaced else head.open_from
+            ScheduledUpdate(factor, open_from).pack_into(payload)
+            self._submitted[name] = _Submitted(update, is_in_place, is_replaced)
             self._tables.submit_update(
                 TableChange(FrameKind.TRANSFER, *name, head.table, head.num_keys), payload
             )
@@ -302,8 +356,8 @@ class UpdateService:
 
     def _staleness(self, update: IncomingUpdate) -> StaleUpdateError | None:
         """Return why an update is too old to be applied next."""
-        if self._tau_max is None:
-            return None
+        if self._tau_max is None or self.gate.is_replica:
+            return None  # a replica applies what its server has applied
         version = self._tables.state.num_commits + len(self._submitted)
         delay = version - update.head.version
         if delay <= self._tau_max:
@@ -316,9 +370,10 @@ class UpdateService:
             self._tau_max,
         )
 
-    def _deny(self, update: IncomingUpdate, error: StaleUpdateError) -> None:
+    def _deny(self, update: IncomingUpdate, error: StaleUpdateError | UnplannedUpdateError) -> None:
         del self._held[_name(update)]
-        self.counters["stale_updates"] += 1
+        is_stale = isinstance(error, StaleUpdateError)
+        self.counters["stale_updates" if is_stale else "withheld_updates"] += 1
         self._refuse(update, error)
 
     def _refuse(self, update: IncomingUpdate, error: HostlibError) -> None:
@@ -334,7 +389,8 @@ class UpdateService:
     def _free_refused(self, update: IncomingUpdate) -> None:
         key, granted = _key(update), update.head.is_granted
         self._refused.append(key)
-        self._report(TransferDelivered(*key, is_granted=granted, is_refused=True))
+        if not self.gate.is_replica:
+            self._report(TransferDelivered(*key, is_granted=granted, is_refused=True))
         self.release(update)
 
     def _answer_repeated(self, update: IncomingUpdate) -> None:
@@ -367,9 +423,30 @@ class UpdateService:
     def _report(self, report: StationReport) -> None:
         self.tell(report, self._registration)
 
+    def _report_soon(self) -> None:
+        if not self._is_report_due:
+            self._is_report_due = True
+            self._loop.call_later(0, self._report_version)
+
     def _report_version(self) -> None:
         self._is_report_due = False
-        self._report(UpdatesCommitted(self._tables.state.num_commits))
+        self._report(UpdatesCommitted(self._tables.state.num_commits, self._next_sequence))
+        self._answer_state()
+
+    def _answer_state(self) -> None:
+        commits, is_settled = self._tables.state.num_commits, not self._submitted
+        self.gate.answer(commits, self._next_sequence, is_settled=is_settled)
+
+    @property
+    def _next_sequence(self) -> int:
+        """The first place that is not over here."""
+        in_log = (each.update.head for each in self._submitted.values() if each.is_in_place)
+        return min((head.sequence for head in in_log), default=self._order.next or 0)
+
+    def _promoted(self) -> None:
+        """Go on as the server."""
+        self._report_soon()
+        self.on_promoted()
 
     def _port(self, update: IncomingUpdate) -> UpdatePort | None:
         port = self._ports.get(update.worker_id)
