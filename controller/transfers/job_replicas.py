@@ -135,6 +135,8 @@ class JobReplicas:
             worker.station.send(known_message(replica))
             if replica.is_in_place:
                 self._check_worker(replica, worker.station)
+            else:
+                self._try_to_join(replica)
 
     def greet_server(self, server: ServerPlace, registered: pb.Registered) -> None:
         """Complete the answer to a server's Register."""
@@ -157,7 +159,6 @@ class JobReplicas:
             station.send(joined_message(replica.allowed, self._hold_s))
         elif replica.state is ReplicaState.COMPARING:
             replica.state, replica.is_asked = ReplicaState.WAITING, False
-            replica.stop_timer()
         self._try_to_join(replica)
 
     # What replicas, their servers and workers say.
@@ -242,18 +243,16 @@ class JobReplicas:
         """Ask server and replica for their state, when nothing is on its path to the server."""
         server = self._servers.get(replica.server_id)
         there = {number for number, worker in self._workers.items() if worker.station is not None}
-        is_whole = server is not None and server.is_attached and replica.station.is_attached
-        if replica.is_in_place or replica.is_asked or not is_whole or not there <= replica.ready:
+        if replica.is_in_place or replica.is_asked or not there:
             return
-        if not there or server is None:
-            return
-        if replica.state is ReplicaState.WAITING:
-            replica.state = ReplicaState.COMPARING
-            replica.stop_timer()
+        if replica.timer is None:  # requests wait meanwhile
             replica.timer = PunctualTimer(
-                self._config.server_wait_s,
-                lambda: self.remove(replica, "it could not be compared with its server in time"),
+                self._config.server_wait_s, lambda: self.remove(replica, f"it {replica.state}")
             )
+        is_whole = server is not None and server.is_attached and replica.station.is_attached
+        if server is None or not is_whole or not there <= replica.ready:
+            return
+        replica.state = ReplicaState.COMPARING
         if server.num_ahead:
             return
         replica.is_asked = True

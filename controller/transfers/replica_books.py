@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from .replica_messages import allowed_message, expected_replica_message
-from .replica_place import ReplicaPlace, ReplicaState
+from .replica_place import ReplicaPlace
 from .server_place import ServerPlace
 from .transfer_messages import skipped_message
 from .transfer_record import TransferRecord
@@ -32,7 +32,7 @@ class ReplicaBooks:
     def problem(self, server_id: int) -> str:
         """Return why nothing is granted to a server now, "" if something may be."""
         replica = self.replicas.get(server_id)
-        if replica is None or replica.state is not ReplicaState.COMPARING:
+        if replica is None or replica.is_in_place:
             return ""
         return f"the replica of server {server_id} {replica.state}"
 

@@ -17,10 +17,10 @@ from .transfer_record import TransferRecord, TransferState
 class ReplicaState(enum.StrEnum):
     """How far a replica is."""
 
-    WAITING = "waits for workers"
-    """Not all workers have given it the model that they know."""
+    WAITING = "waits for its server, or for workers"
+    """Not all workers have given it the model that they know. Nothing is granted meanwhile."""
     COMPARING = "is compared with its server"
-    """Nothing is granted to the server meanwhile."""
+    """Likewise."""
     IN_PLACE = "in place"
 
 

@@ -96,7 +96,7 @@ class ReplicaScene:
         **transfers: Any,
     ) -> None:
         self.timeline = folder / "transfers.jsonl"
-        self._num_workers, self._div_max, self._log = num_workers, div_max, log
+        self._num_workers, self._div_max = max(1, num_workers), div_max
         self.definition = TensorDefinition(
             name="w", num_values=VALUES, optimiser=optimiser or GradientSum(), block_values=100
         )
@@ -105,7 +105,7 @@ class ReplicaScene:
         self._stack = contextlib.ExitStack()
         try:
             options = {"log": self.timeline, "promote_after_s": 0.3, **transfers}
-            rates = (100, replica_mbit, *([100] * num_workers))
+            rates = (100, replica_mbit, *([100] * self._num_workers))
             self.controller = ControllerThread(folder, rates, options)
             self._stack.callback(self.controller.close)
             self.server = self.serve("server", "h1", log=log)

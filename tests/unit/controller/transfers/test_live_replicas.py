@@ -58,6 +58,18 @@ def test_replica_gets_all_updates_from_the_workers_and_equals_the_server(tmp_pat
             assert np.array_equal(model, scene.models["replica"][version]), version
 
 
+def test_first_updates_wait_until_the_replica_has_joined(tmp_path: Path) -> None:
+    with ReplicaScene(tmp_path, num_workers=0) as scene:
+        job = scene.controller.job
+        wait_until(lambda: (found := job()) and found.replicas.station_of(0), "no replica")
+        scene.workers = [scene.work(0)]
+        pushed = push(scene, 5)
+        total = committed(pushed)
+        assert are_granted(pushed)
+        scene.await_drained()
+        assert np.array_equal(scene.models["replica"][5], total)
+
+
 def true_distances(scene: ReplicaScene) -> list[tuple[float, float]]:
     """Return (true distance, bound) for each event that says how far the server is ahead."""
     found: list[tuple[float, float]] = []
