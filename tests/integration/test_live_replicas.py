@@ -138,7 +138,8 @@ class ReplicatedTraining:
 
     def frames_from(self, position: int, to: int) -> FramesTo:
         """Count what a host sends to another one from now on."""
-        made = self.fabric.at(position, lambda: FramesTo(self.fabric.addresses[to]))
+        interface = self.testbed.topology.hosts[position].interface
+        made = self.fabric.at(position, lambda: FramesTo(interface, self.fabric.addresses[to]))
         self._stack.callback(made.close)
         return made
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The frames that a namespace sends to one address, as the kernel sees them at its interfaces."""
+"""The frames that a host sends to one address, as the kernel sees them at its interface."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FramesTo:
     A filter in the kernel leaves all other frames out, so that none of these can push them out.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, interface: str, address: str) -> None:
         wanted = int(ipaddress.IPv4Address(address))
         program = b"".join(
             struct.pack("=HBBI", *instruction)
@@ -39,9 +39,9 @@ class FramesTo:
         attached = struct.pack("=HxxxxxxQ", len(program) // 8, ctypes.addressof(kept))
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         self._socket.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, attached)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUFFORCE, _ROOM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM)
         self._socket.setblocking(False)
-        self._socket.bind(("", _ALL_PROTOCOLS))
+        self._socket.bind((interface, _ALL_PROTOCOLS))
         self._bytes = 0
 
     @property
