@@ -148,7 +148,7 @@ async def stations(
 @asynccontextmanager
 async def transfer_controller(
     folder: Path,
-    rates_mbit: Sequence[int | None] = (100,) * 8,
+    rates_mbit: Sequence[float | None] = (100,) * 8,
     /,
     *,
     num_switches: int = 1,
@@ -178,14 +178,14 @@ async def transfer_controller(
         yield await stack.enter_async_context(serving(config))
 
 
-def _hosts(rates_mbit: Sequence[int | None], before: int) -> tuple[HostConfig, ...]:
+def _hosts(rates_mbit: Sequence[float | None], before: int) -> tuple[HostConfig, ...]:
     return tuple(
         HostConfig(
             name=f"h{before + port}",
             port=port,
             address=f"10.0.{before}.{port}",
             mac=f"02:00:00:00:{before:02x}:{port:02x}",
-            rate_bits_per_s=None if rate is None else rate * 1_000_000,
+            rate_bits_per_s=None if rate is None else round(rate * 1_000_000),
         )
         for port, rate in enumerate(rates_mbit, 1)
     )

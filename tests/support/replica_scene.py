@@ -43,8 +43,16 @@ JOB = "train"
 class ControllerThread:
     """A controller whose hosts h1, h2, ... have so many Mbit/s."""
 
-    def __init__(self, folder: Path, rates_mbit: Sequence[int], transfers: dict[str, Any]) -> None:
-        self._folder, self._rates, self._transfers = folder, rates_mbit, transfers
+    def __init__(
+        self,
+        folder: Path,
+        rates_mbit: Sequence[float],
+        transfers: dict[str, Any],
+        **options: Any,
+    ) -> None:
+        """`transfers` are the options of live transfers, `options` others of the controller."""
+        self._folder, self._rates = folder, rates_mbit
+        self._options = {"transfers": transfers, **options}
         self._is_up = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
@@ -57,7 +65,7 @@ class ControllerThread:
 
     def _run(self) -> None:
         async def serve() -> None:
-            made = transfer_controller(self._folder, self._rates, transfers=self._transfers)
+            made = transfer_controller(self._folder, self._rates, **self._options)
             async with made as self.server:
                 self._is_up.set()
                 await self._stop.wait()
