@@ -67,7 +67,6 @@ SERVER, REPLICA = NUM_WORKERS, NUM_WORKERS + 1
 SHARE: Final = 0.9
 """Of a link's rate, for payload."""
 MODES: Final = ("none", "workers", "workers, Div_max 0", "chain")
-Model = NDArray[np.float32]
 
 
 class ReplicationRig:
@@ -180,7 +179,7 @@ class ReplicationRig:
             worker.get().result(WAIT_S)
 
 
-def model_of(server: ParameterServer, definition: TensorDefinition) -> Model:
+def model_of(server: ParameterServer, definition: TensorDefinition) -> NDArray[np.float32]:
     """Return the model of a server that rests."""
     table = server.tables.state.tables[definition.table().number]
     keys = np.arange(definition.num_blocks, dtype=np.int64)
@@ -226,8 +225,10 @@ def distances(momentum: float, pushes: int) -> dict[str, float]:
         ) as scene,
     ):
         scene.await_replica()
-        for seed in range(pushes):
-            scene.workers[seed % 2].push(update_of(seed)).result(WAIT_S)
+        # Each push waits while four of its worker have no outcome.
+        outcomes = [scene.workers[seed % 2].push(update_of(seed)) for seed in range(pushes)]
+        for outcome in outcomes:
+            outcome.result(WAIT_S)
         scene.await_drained()
         found = {"div_max": div_max, "true": 0.0, "bound": 0.0, "ratio": 0.0}
         zeros = np.zeros_like(update_of(0))
@@ -237,10 +238,8 @@ def distances(momentum: float, pushes: int) -> dict[str, float]:
             true = float(np.linalg.norm(theirs - ours))
             if true > event["distance"] * (1 + 1e-4) or event["distance"] > div_max:
                 raise SystemExit(f"distance {true}, bound {event['distance']}, Div_max {div_max}")
-            found["true"], found["bound"] = (
-                max(found["true"], true),
-                max(found["bound"], event["distance"]),
-            )
+            found["true"] = max(found["true"], true)
+            found["bound"] = max(found["bound"], event["distance"])
             found["ratio"] = max(found["ratio"], true / event["distance"] if true else 0.0)
         scene.server.close()
         began_s = time.monotonic()

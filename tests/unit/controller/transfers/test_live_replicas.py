@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from replica_scene import VALUES, WAIT_S, ReplicaScene, update_of
-from switchfold.hostlib.errors import ConfigurationError
+from switchfold.hostlib.control import kept_stream
+from switchfold.hostlib.errors import ConfigurationError, WorkerTakenError
 from switchfold.hostlib.parameter_server.rows import Adam, GradientSum, Optimiser, Sgd
 from switchfold.hostlib.parameter_server.tables.dense import Values
 from switchfold.hostlib.parameter_server.transfers import FabricWorker, PushOutcome
@@ -200,6 +201,53 @@ def test_lost_updates_are_counted_and_bounded(tmp_path: Path) -> None:
             "the workers do not count the lost updates",
         )
         assert np.array_equal(scene.workers[0].get().result(WAIT_S), kept + after)
+
+
+def test_server_that_comes_back_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_stream, "TAKEN_WAIT_S", 0.1)
+    with ReplicaScene(tmp_path, div_max=0.0) as scene:
+        scene.await_replica()
+        total = committed(push(scene, 2))
+        check_fail_over(scene, total)
+        back = scene.serve("server", "h1")
+        wait_until(lambda: back.updates.problem, "the server is not refused")
+        assert isinstance(back.updates.problem, WorkerTakenError)
+
+
+def test_promoted_server_goes_on_when_an_empty_replica_is_refused(tmp_path: Path) -> None:
+    with ReplicaScene(tmp_path, div_max=0.0, num_workers=1) as scene:
+        scene.await_replica()
+        first = scene.replica
+        check_fail_over(scene, SUM)
+        assert first is not None
+        late = scene.serve("replica", "h2")
+        wait_until(lambda: late.updates.problem, "the empty replica is not refused")
+        total = scene.workers[0].get().result(WAIT_S)
+        assert np.array_equal(total + committed(push(scene, 2, 50)), scene.model_of(first))
+
+
+def test_server_goes_on_if_the_replica_lacks_an_update_of_a_worker_that_is_gone(
+    tmp_path: Path,
+) -> None:
+    with ReplicaScene(tmp_path, reconnect_grace_s=0.1) as scene:
+        scene.await_replica()
+        HeldCopies(scene.workers[0])
+        total = committed(push(scene, 1))
+        scene.workers[0].close()
+        scene.await_none()
+        update = update_of(9)
+        assert scene.workers[1].push(update).result(WAIT_S).is_committed
+        assert np.array_equal(scene.workers[1].get().result(WAIT_S), total + update)
+
+
+def test_server_goes_on_without_a_replica_to_which_nothing_comes(tmp_path: Path) -> None:
+    with ReplicaScene(tmp_path, div_max=0.0, replica_wait_s=0.3) as scene:
+        scene.await_replica()
+        for worker in scene.workers:
+            HeldCopies(worker)
+        total = committed(push(scene, 1))
+        scene.await_none()
+        assert np.array_equal(scene.workers[0].get().result(WAIT_S), total)
 
 
 def test_server_goes_on_without_a_replica_that_is_killed(tmp_path: Path) -> None:
