@@ -152,12 +152,16 @@ class ReplicaScene:
         keys = np.arange(self.definition.num_blocks, dtype=np.int64)
         return table.rows.pull(keys).values.reshape(-1)[:VALUES]
 
-    def work(self, number: int, addresses: Sequence[tuple[str, int]] | None = None) -> FabricWorker:
+    def work(self, number: int, first: Values | None = None) -> FabricWorker:
+        """Start a worker, which gives the tensor first values if there are some."""
         options = ClientOptions(worker_id=number, use_hot_rows=HotRowUse.NEVER)
         server = (self.server.address, self.server.port)
-        client = TableClient(addresses or [server], options)
+        client = TableClient([server], options)
         self._stack.callback(client.close)
-        worker = FabricWorker(DenseTensor(client, self.definition), self.options(f"h{number + 3}"))
+        tensor = DenseTensor(client, self.definition)
+        if first is not None:
+            tensor.start(first).result(WAIT_S)
+        worker = FabricWorker(tensor, self.options(f"h{number + 3}"))
         self._stack.callback(worker.close)
         return worker
 

@@ -46,8 +46,11 @@ def are_granted(pushed: Pushed) -> bool:
     return all(future.result(WAIT_S).parts[0].is_granted for _, future in pushed)
 
 
-def test_replica_gets_all_updates_from_the_workers_and_equals_the_server(tmp_path: Path) -> None:
-    with ReplicaScene(tmp_path) as scene:
+@pytest.mark.parametrize("has_log", [False, True])
+def test_replica_gets_all_updates_from_the_workers_and_equals_the_server(
+    tmp_path: Path, has_log: bool
+) -> None:
+    with ReplicaScene(tmp_path, log=tmp_path / "log" if has_log else None) as scene:
         scene.await_replica()
         pushed = push(scene, 10)
         total = committed(pushed)
@@ -69,6 +72,16 @@ def test_first_updates_wait_until_the_replica_has_joined(tmp_path: Path) -> None
         assert are_granted(pushed)
         scene.await_drained()
         assert np.array_equal(scene.models["replica"][5], total)
+
+
+def test_replica_begins_with_the_first_values(tmp_path: Path) -> None:
+    with ReplicaScene(tmp_path, num_workers=0) as scene:
+        first = update_of(77)
+        scene.workers = [scene.work(0, first)]
+        scene.await_replica()
+        scene.workers[0].push(update_of(1)).result(WAIT_S)
+        scene.await_drained()
+        assert np.array_equal(scene.models["replica"][1], first + update_of(1))
 
 
 def true_distances(scene: ReplicaScene) -> list[tuple[float, float]]:
