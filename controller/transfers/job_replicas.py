@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ...hostlib.control.transfers_api import transfers_pb2 as pb
-from ..errors import StationsDisagreeError, TransferRefusedError
+from ..errors import StationsDisagreeError
 from ..jobs.punctual_timer import PunctualTimer
 from ..scheduler.divergence import DivergenceBound
 from ..scheduler.state.server_replica import ReplicaOptions
@@ -86,11 +86,7 @@ class JobReplicas:
     # Who comes.
 
     def take_in(self, station: LiveStation, request: pb.Register) -> None:
-        """Let a replica wait until it can join; TransferRefusedError without an address."""
-        if not request.address or not request.port:
-            raise TransferRefusedError(
-                f"{station} of job {self._job_name!r} gives no address and port; workers need them"
-            )
+        """Let a replica wait until it can join."""
         server_id = station.station_id
         server = self._servers.get(server_id)
         names = server_name(server_id), replica_name(server_id)
@@ -218,7 +214,8 @@ class JobReplicas:
         """Remove replicas that a worker cannot reach."""
         for replica in [*self._books.replicas.values()]:
             for worker in self._workers.values():
-                if replica.is_in_place and worker.station is not None:
+                is_there = self._books.in_place(replica.server_id) is replica
+                if is_there and worker.station is not None:
                     self._check_worker(replica, worker.station)
 
     def close(self) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -149,6 +150,11 @@ class TransferJobs:
                 f"{who}: an identity of {len(request.identity)} bytes; {_IDENTITY_BYTES} random "
                 "ones are needed"
             )
+        if role is StationRole.REPLICA and not _is_address(request.address, request.port):
+            raise TransferRefusedError(
+                f"{who} of job {request.job_name!r}: address {request.address!r} and port"
+                f" {request.port}; workers need an IPv4 address and a port to reach it"
+            )
         places = host_places(self._fabric())
         if request.host not in places:
             known = ", ".join(sorted(places)[:8]) or "none"
@@ -252,6 +258,14 @@ class TransferJobs:
                 ", ".join(unstated), self._config.default_rate_bits_per_s,
             )  # fmt: skip
         self._has_said_default = True
+
+
+def _is_address(address: str, port: int) -> bool:
+    try:
+        ipaddress.IPv4Address(address)
+    except ValueError:
+        return False
+    return port > 0
 
 
 def _stopping() -> ControllerStoppingError:

@@ -28,12 +28,16 @@ UPDATE_BYTES = 12_500_000
 
 
 class FakeStation:
-    """One stream of a worker, on host h<id + 2>, or of a server, on h1; it sends no heartbeats."""
+    """One stream of a worker, on host h<id + 2>, or of a server, on h1; it sends no heartbeats.
+
+    `follow` is another method than that of the role, such as FollowAsReplica.
+    """
 
     def __init__(
         self, address: str, role: Role, station_id: int = 0, /, *, token: str = "", **fields: Any
     ) -> None:
         is_server = role is Role.SERVER
+        follow = fields.pop("follow", "FollowAsServer" if is_server else "FollowAsWorker")
         defaults: dict[str, Any] = {
             "job_name": "train",
             "station_id": station_id,
@@ -48,8 +52,7 @@ class FakeStation:
             server=role_name(Role.CONTROLLER),
         )
         stub: Any = transfers_pb2_grpc.TransfersStub(self._channel)
-        method = stub.FollowAsServer if is_server else stub.FollowAsWorker
-        self._call = method(metadata=token_metadata(token))
+        self._call = getattr(stub, follow)(metadata=token_metadata(token))
         self._writing = asyncio.Lock()
         self.first_id = 0
         """Of a worker that has registered: of its next transfer."""

@@ -172,6 +172,23 @@ def test_updates_that_are_under_way_count_once_at_the_promoted_replica(tmp_path:
         assert scene.events("promoted")[0]["lost"] == 0
 
 
+def test_updates_that_the_server_had_not_acknowledged_count_once(tmp_path: Path) -> None:
+    """The scheduler has allowed them, the replica has them, and the server ends before it acts."""
+    with ReplicaScene(tmp_path, div_max=0.0) as scene:
+        scene.await_replica()
+        assert scene.replica is not None
+        total = committed(push(scene, 1))
+        scene.server.tables.submit_update = lambda *_: None  # type: ignore[method-assign]
+        pushed = push(scene, 1, 100)
+        wait_until(lambda: scene.events("replicated")[-1]["version"] == 4, "they are not allowed")
+        assert not any(future.done() for _, future in pushed)
+        scene.server.close()
+        total += committed(pushed)
+        assert np.array_equal(scene.workers[0].get().result(WAIT_S), total)
+        assert scene.replica.tables.state.num_commits == 4
+        assert [worker.counters["repeated_requests"] for worker in scene.workers] == [0, 0]
+
+
 class HeldCopies:
     """Keeps a worker's copies to the replica back, from when it is made."""
 
