@@ -47,6 +47,7 @@ HostlibError
 |  |- ServerRestartedError: a parameter server was killed, and a sum is impossible
 |  |- StaleUpdateError: an update that is older than tau_max allows; it was not applied
 |  |- UpdateRefusedError: an update that the scheduler cannot plan; it was not sent
+|  |- UnplannedUpdateError: a server with a replica did not apply an update without a place
 |  |- ResultForgottenError: the result was completed too long ago
 |  `- ResultTimeoutError (also TimeoutError): the result did not complete in time
 |- RowTableError: a sparse table of a parameter server
@@ -307,6 +308,13 @@ class UpdateRefusedError(PeerError):
     """The scheduler cannot plan a part of an update, which was not sent; later ones are asked for.
 
     Other servers may have applied their parts.
+    """
+
+
+class UnplannedUpdateError(PeerError):
+    """A server did not apply an update: the scheduler has no place for it, and a replica follows.
+
+    Also of updates for a server that is gone, at the replica that has taken its place.
     """
 
 

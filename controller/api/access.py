@@ -36,7 +36,7 @@ def required_role(method: MethodDescriptor) -> Role:
     if method.containing_service.full_name == _SESSIONS:
         return Role.SERVER if method.name == "ServeRows" else Role.WORKER
     if method.containing_service.full_name == _TRANSFERS:
-        return Role.SERVER if method.name == "FollowAsServer" else Role.WORKER
+        return Role.WORKER if method.name == "FollowAsWorker" else Role.SERVER
     level = method.GetOptions().idempotency_level
     return Role.READ_ONLY if level == MethodOptions.NO_SIDE_EFFECTS else Role.OPERATOR
 

@@ -28,9 +28,10 @@ from .state.expiry import Expiry
 from .state.model_transfers import ModelTransfers
 from .state.open_groups import OpenGroups
 from .state.open_transfers import OpenTransfers
-from .state.server_replica import Promotion, ServerReplica
+from .state.server_replica import Promotion, ReplicaOptions, ServerReplica
 from .state.server_transfers import ServerTransfers
 from .tally import WorkerTally
+from .training.commit_order import CommitOrder
 from .training.options import SchedulerOptions
 from .training.training_modes import StaleSynchronousTraining, WorkerClocks
 from .transfers import (
@@ -243,6 +244,34 @@ class TransferScheduler:
     def replica_version(self, server: str) -> int:
         """Return the number of updates that the model of a server's replica contains."""
         return self._replica_of(server).version
+
+    def replica_distance(self, server: str) -> float:
+        """Return the most by which a server's model differs from its replica's."""
+        return self._replica_of(server).distance
+
+    def joins(self, sender: str, receiver: str) -> bool:
+        """Return whether a route leads from one station to another one."""
+        return self._network.joins(sender, receiver)
+
+    def is_expected_at_replica(self, server: str, transfer_id: int) -> bool:
+        """Return whether an update is on its path to the replica of a server."""
+        return self._replica_of(server).is_expected(transfer_id)
+
+    def add_replica(self, server: str, options: ReplicaOptions, now_s: float) -> None:
+        """Replicate a server from now on, to a model that equals the server's.
+
+        It needs `CommitOrder.SEQUENCE`, and a moment without open grants. Raises
+        UnknownStationError and InvalidTransferError.
+        """
+        if self._options.commit_order is not CommitOrder.SEQUENCE:
+            raise InvalidTransferError(
+                "replicas apply updates in the sequence of grants: give CommitOrder.SEQUENCE"
+            )
+        self._network.check_host(options.host, "replica")
+        found = self._server(server)
+        self._check_clock(now_s)
+        found.add_replica(options)
+        self._now_s = now_s
 
     def remove_replica(self, server: str, now_s: float) -> list[TransferGrant]:
         """Go on without a server's replica; return the grants that the server can apply now."""

@@ -13,7 +13,7 @@ from ..fabric.routes import path
 from ..scheduler.network import Links, TransferNetwork
 from ..scheduler.planning.bandwidth_estimate import TransferDirection
 from .rates.link_tracking import LinkTracker
-from .transfer_config import MAX_SERVERS, TransferConfig, server_name
+from .transfer_config import MAX_SERVERS, TransferConfig, replica_name, server_name
 
 
 def host_places(fabric: Fabric) -> dict[str, HostAttachment]:
@@ -95,7 +95,8 @@ def transfer_network(
             capacities |= zip(_host_links(places, host), rates, strict=True)
     return TransferNetwork(
         capacities_bits_per_s=capacities,
-        hosts=frozenset(places) | {server_name(number) for number in range(MAX_SERVERS)},
+        hosts=frozenset(places)
+        | {name(number) for number in range(MAX_SERVERS) for name in (server_name, replica_name)},
         find_route=find_route,
     )
 

@@ -16,6 +16,7 @@ from ..scheduler.delay_bound import DelayBound
 from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions
 from ..scheduler.training.commit_order import CommitOrder
+from .job_replicas import JobReplicas
 from .live_station import LiveStation, StationRole
 from .rates.link_tracking import LinkTracker
 from .server_place import ServerPlace
@@ -81,15 +82,27 @@ class JobTransfers:
             workers=self.workers,
             servers=self.servers,
         )
+        self.replicas: Final = JobReplicas(
+            name,
+            self.flow,
+            config,
+            terms.div_max,
+            workers=self.workers,
+            servers=self.servers,
+            set_host=self._set_host,
+        )
 
     @property
     def stations(self) -> list[LiveStation]:
         """All stations that are not lost."""
         places = (*self.workers.values(), *self.servers.values())
-        return [place.station for place in places if place.station is not None]
+        there = [place.station for place in places if place.station is not None]
+        return [*there, *self.replicas.stations]
 
     def station_in(self, role: StationRole, station_id: int) -> LiveStation | None:
         """Return the station that has a place, None if nobody has it."""
+        if role is StationRole.REPLICA:
+            return self.replicas.station_of(station_id)
         places = self.workers if role is StationRole.WORKER else self.servers
         place = places.get(station_id)
         return None if place is None else place.station
@@ -104,15 +117,15 @@ class JobTransfers:
             worker.take_place(station)
             self.flow.groups.note_station(station)
             return
+        if station.role is StationRole.REPLICA:
+            self.replicas.take_in(station, request)
+            return
         name = server_name(station.station_id)
         server = self.servers.setdefault(
             station.station_id, ServerPlace(server_id=station.station_id, name=name)
         )
-        server.station = station
-        before = self._server_hosts.get(name, station.host)
-        self._server_hosts[name] = station.host
-        if before != station.host:
-            self.replace_network(f"{name} is at {station.host} now")
+        server.station, server.identity = station, station.identity
+        self._set_host(server.name, station.host)
         scheduled = self.flow.schedule.version(server)
         server.restart(request.version, scheduled, request.next_sequence)
 
@@ -125,9 +138,14 @@ class JobTransfers:
             worker = self.workers[station.station_id]
             registered.next_transfer_id = worker.next_id
             station.send(pb.SchedulerMessage(registered=registered))
+            self.replicas.greet_worker(worker)
+            return
+        if station.role is StationRole.REPLICA:
+            self.replicas.greet(station, registered)
             return
         server = self.servers[station.station_id]
         registered.next_sequence = server.open_sequence
+        self.replicas.greet_server(server, registered)
         station.send(pb.SchedulerMessage(registered=registered))
         now_s = self.flow.schedule.now_s()
         for sequence in range(server.open_sequence, server.next_sequence):
@@ -137,6 +155,7 @@ class JobTransfers:
                 station.send(skipped_message(sequence))
         if not server.num_ahead:
             server.report(request.version, self.flow.schedule.version(server))
+        self.replicas.server_is_greeted(server)
         self.flow.retry_parked()
 
     def lose(self, station: LiveStation) -> None:
@@ -147,10 +166,14 @@ class JobTransfers:
                 if record.state is not TransferState.ARRIVED:
                     self.flow.withdraw(record)
             worker.station = None
+            self.replicas.lose_worker(station.station_id)
+        elif station.role is StationRole.REPLICA:
+            self.replicas.lose(station)
         else:
             server = self.servers[station.station_id]
             server.station = None
-            self.flow.abandon(server)
+            if not self.replicas.lose_server(server):
+                self.flow.abandon(server)
 
     def take(self, station: LiveStation, message: pb.StationMessage) -> None:
         """Act on a message of a station; JobError for one that makes no sense."""
@@ -158,15 +181,28 @@ class JobTransfers:
             if station.role is StationRole.SERVER:
                 server = self.servers[station.station_id]
                 server.rest(self.flow.schedule.version(server))
+        elif self.replicas.take(station, message):
+            pass
         elif station.role is StationRole.WORKER:
             self._take_from_worker(self.workers[station.station_id], message)
-        else:
+        elif station.role is StationRole.SERVER:
             self._take_from_server(self.servers[station.station_id], message)
+        else:
+            kind = message.WhichOneof("message")
+            raise InvalidJobError(f"unexpected message {kind!r} of a replica")
 
     def replace_network(self, reason: str) -> None:
         """Plan in the network as it is now."""
         _LOGGER.info("job %s: transfers are planned in another network: %s", self.name, reason)
         self.flow.replace_network(self._network_of(self._server_hosts, self._rates))
+        self.replicas.check_routes()
+
+    def _set_host(self, name: str, host: str) -> None:
+        """Plan with a server or replica at a host from now on."""
+        before = self._server_hosts.get(name, host)
+        self._server_hosts[name] = host
+        if before != host:
+            self.replace_network(f"{name} is at {host} now")
 
     def _take_from_worker(self, worker: WorkerPlace, message: pb.StationMessage) -> None:
         match message.WhichOneof("message"):
@@ -209,6 +245,7 @@ class JobTransfers:
                 self._note_delivered(server, message.delivered)
             case "committed":
                 version = message.committed.version
+                self.flow.replicas.server_applied(server.server_id, message.committed.next_sequence)
                 if server.report(version, self.flow.schedule.version(server)):
                     self.flow.retry_parked()
             case other:

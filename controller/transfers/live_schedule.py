@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ..scheduler.grouping import AggregationPlaces
 from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions, TransferScheduler
+from ..scheduler.state.server_replica import Promotion, ReplicaOptions
 from ..scheduler.transfers import TransferGrant, TransferRequest
 from .server_place import SCHEDULED_VERSION, ServerPlace
 from .transfer_config import MAX_SERVERS, server_name
@@ -63,6 +64,8 @@ class LiveSchedule:
         self._records: dict[int, TransferRecord] = {}
         """All that the scheduler knows, by its number."""
         self._last_number = 0
+        self._replicated: set[int] = set()
+        """Ids of servers that have a replica in place."""
         self._timer: asyncio.TimerHandle | None = None
         self.cost = DecisionCost()
 
@@ -119,6 +122,55 @@ class LiveSchedule:
         self._scheduler.gathered(record.number, self.now_s())
         self._arm()
 
+    def _now_places(self) -> AggregationPlaces:
+        """Return where updates may be added up: nowhere while a server of the job has a replica."""
+        return AggregationPlaces() if self._replicated else self._places()
+
+    def add_replica(self, server: ServerPlace, options: ReplicaOptions) -> None:
+        """Replicate a server to a replica with the same model, while nothing is granted to it."""
+        self._scheduler.add_replica(server.name, options, self.now_s())
+        self._replicated.add(server.server_id)
+
+    def joins(self, host: str, name: str) -> bool:
+        """Return whether a route leads from a host to a server or replica."""
+        return self._scheduler.joins(host, name)
+
+    def replica_received(self, server: ServerPlace, record: TransferRecord) -> list[TransferRecord]:
+        """Note what a replica has; return what its server applies now, in order."""
+        if server.server_id not in self._replicated or record.grant is None:
+            return []
+        number = record.grant.request.transfer_id
+        if not self._scheduler.is_expected_at_replica(server.name, number):
+            return []  # it was granted before the replica joined, or is settled
+        return self._committed(self._scheduler.replica_received([number], self.now_s()))
+
+    def replica_state(self, server: ServerPlace) -> tuple[int, float] | None:
+        """Return a replica's version at the scheduler, and its distance; None without one."""
+        if server.server_id not in self._replicated:
+            return None
+        name = server.name
+        return self._scheduler.replica_version(name), self._scheduler.replica_distance(name)
+
+    def remove_replica(self, server: ServerPlace) -> list[TransferRecord]:
+        """Go on without a replica; return what the server applies now."""
+        self._replicated.discard(server.server_id)
+        return self._committed(self._scheduler.remove_replica(server.name, self.now_s()))
+
+    def promote(self, server: ServerPlace) -> tuple[Promotion, list[TransferRecord]]:
+        """Let a replica take its server's place.
+
+        Returns what the scheduler says, and the waiting transfers that are on too new a model.
+        """
+        self._replicated.discard(server.server_id)
+        promotion = self._scheduler.promote_replica(server.name, self.now_s())
+        for grant in promotion.withdrawn:
+            del self._records[grant.request.transfer_id]
+        refused = [self._records.pop(request.transfer_id) for request in promotion.refused]
+        for record in refused:
+            record.number = None
+        self._arm()
+        return promotion, refused
+
     def replace_network(self, network: TransferNetwork) -> None:
         """Plan in another network from now on; what is granted keeps its plan."""
         self._scheduler.replace_places(AggregationPlaces())  # hosts of the old network
@@ -135,7 +187,7 @@ class LiveSchedule:
         """Wake up when the next batch is due."""
         self.close()
         if self._scheduler.next_due_s() is not None:
-            self._scheduler.replace_places(self._places())  # they decide when a batch is due
+            self._scheduler.replace_places(self._now_places())  # they decide when a batch is due
         times = self._scheduler.next_due_s(), self._scheduler.next_expiry_s()
         due_s = min((each for each in times if each is not None), default=None)
         if due_s is not None:
@@ -163,7 +215,7 @@ class LiveSchedule:
 
     def _decide(self, now_s: float) -> None:
         began_s = time.thread_time()
-        self._scheduler.replace_places(self._places())
+        self._scheduler.replace_places(self._now_places())
         decisions = self._scheduler.decide(now_s)
         if decisions:
             self.cost.note(len(decisions), time.thread_time() - began_s)

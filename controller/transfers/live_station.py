@@ -23,9 +23,15 @@ class StationRole(enum.StrEnum):
 
     WORKER = "worker"
     SERVER = "server"
+    REPLICA = "replica"
+    """Of the server with its id; it may become that server."""
 
 
-MAX_UNREAD: Final = {StationRole.WORKER: 1024, StationRole.SERVER: 1 << 16}
+MAX_UNREAD: Final = {
+    StationRole.WORKER: 1024,
+    StationRole.SERVER: 1 << 16,
+    StationRole.REPLICA: 1 << 16,
+}
 """Answers that may wait for a station to read them; a server gets one for each of many workers."""
 
 
@@ -41,7 +47,7 @@ class LiveStation:
         grace_s: float,
         on_lost: Callable[[LiveStation], None],
     ) -> None:
-        self.role: Final = role
+        self.role = role
         self.job_name: Final = request.job_name
         self.station_id: Final = request.station_id
         self.identity: Final = request.identity
@@ -52,8 +58,11 @@ class LiveStation:
             else None
         )
         """Where it gathers updates of others; None: it does not."""
+        self.momentum: Final = request.momentum if request.HasField("momentum") else None
+        """Of a worker's optimiser; None: norms do not bound its steps."""
+        self.grace_s = grace_s
+        """A station whose connection broke is lost after this time."""
         self._lease_s = lease_s
-        self._grace_s = grace_s
         self._on_lost = on_lost
         self._outbox: StationOutbox | None = None
         self._timer: PunctualTimer | None = None
@@ -88,7 +97,7 @@ class LiveStation:
         if self._outbox is not outbox:
             return False
         self._outbox = None
-        self._count(self._grace_s)
+        self._count(self.grace_s)
         return True
 
     def send(self, message: pb.SchedulerMessage) -> None:

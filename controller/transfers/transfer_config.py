@@ -24,6 +24,11 @@ def server_name(server_id: int) -> str:
     return f"server {server_id}"
 
 
+def replica_name(server_id: int) -> str:
+    """Return the name of a server's replica at a scheduler; once it is the server, it keeps it."""
+    return f"replica {server_id}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class TransferConfig:
     """How jobs' transfers are scheduled, and what stations may ask for."""
@@ -34,6 +39,10 @@ class TransferConfig:
     """A station that says nothing for so long is lost, though its connection stands."""
     reconnect_grace_s: float = 3.0
     """A station whose connection broke is lost when it has not come back by then."""
+    promote_after_s: float = 1.0
+    """The same of a server with a replica in place, which takes the server's place then."""
+    replica_wait_s: float = 30.0
+    """A replica to which nothing has come for so long, though something should have, is left."""
     server_wait_s: float = 10.0
     """A request waits so long for a server that is not there, or that has not reported the version
     of the request's model."""

@@ -15,9 +15,12 @@ from ..jobs.punctual_timer import PunctualTimer
 from ..scheduler.errors import NoRouteError, SchedulerError
 from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions
+from ..scheduler.state.server_replica import Promotion
 from .live_groups import LiveGroups
 from .live_schedule import LiveSchedule
+from .live_station import LiveStation
 from .rates.link_tracking import LinkTracker, SentUpdate
+from .replica_books import ReplicaBooks
 from .server_place import ServerPlace
 from .transfer_config import TransferConfig
 from .transfer_log import TransferLog
@@ -77,6 +80,8 @@ class TransferFlow:
         self._has_clocks = options.mode is not None
         # The delays of jobs that wait for slow workers say nothing about their updates.
         self._rate_rule = None if self._has_clocks else config.rate_rule
+        self.replicas: Final = ReplicaBooks()
+        """The servers' replicas, which hear of what is granted to their servers."""
         self._job_name = job_name
         self._config = config
         self._log = log
@@ -153,6 +158,7 @@ class TransferFlow:
         ready = self.schedule.withdraw(record)
         record.state = TransferState.COMMITTED  # it does not come once more
         self._end(record)
+        self.replicas.skipped(record.server_id, record.sequence)
         self._applied(server, ready)
 
     def refused_late(self, server: ServerPlace, record: TransferRecord) -> None:
@@ -167,6 +173,9 @@ class TransferFlow:
         if record.state is TransferState.COMMITTED:
             counts.ungranted -= record.is_direct
             counts.commits -= not record.is_direct
+        if record.grant is not None and not record.is_direct:
+            self.replicas.skipped(record.server_id, record.sequence)
+            self._applied(server, self.schedule.replica_received(server, record))
 
     def came_directly(
         self, server: ServerPlace, message: pb.TransferDelivered, record: TransferRecord | None
@@ -227,6 +236,59 @@ class TransferFlow:
                 if is_its and record.state is TransferState.WAITING:
                     self.schedule.withdraw(record)
                     self._park(record, f"server {server.server_id} is gone")
+
+    def replica_received(self, server: ServerPlace, record: TransferRecord) -> None:
+        """Note that a server's replica has an update's bytes."""
+        self._applied(server, self.schedule.replica_received(server, record))
+        self.note_replica(server)
+
+    def remove_replica(self, server: ServerPlace) -> None:
+        """Go on without a server's replica."""
+        self._applied(server, self.schedule.remove_replica(server))
+
+    def promote(self, server: ServerPlace, station: LiveStation, name: str) -> Promotion:
+        """Let a replica, which the scheduler knows by that name, take its server's place.
+
+        What is granted is withdrawn. What waits is granted by the new server, unless it is on a
+        newer model than that server's.
+        """
+        records = [
+            record
+            for worker in self._workers.values()
+            for record in worker.open_records
+            if record.server_id == server.server_id
+        ]
+        promotion, refused = self.schedule.promote(server)
+        server.name, server.station, server.identity = name, station, station.identity
+        server.granted.clear()
+        server.arrived.clear()
+        for record in records:
+            if record in refused:
+                self._drop(record, "its server has an older model")
+            elif record.state in (TransferState.GRANTED, TransferState.ARRIVED):
+                record.stop_timer()
+                record.state, record.number = TransferState.WITHDRAWN, None
+                self._workers[record.worker_id].counts.withdrawn += 1
+                self._note("withdrawn", record)
+                self._end(record)
+        version = self.schedule.version(server) + server.version_shift
+        fields = {"version": version, "lost": len(promotion.lost), "distance": promotion.distance}
+        self._log.note("promoted", job=self._job_name, server=server.server_id, **fields)
+        return promotion
+
+    def note_replica(self, server: ServerPlace) -> None:
+        """Log how far a server is ahead of its replica."""
+        state = self.schedule.replica_state(server)
+        if state is not None:
+            version, distance = state
+            self._log.note(
+                "replicated",
+                job=self._job_name,
+                server=server.server_id,
+                version=self.schedule.version(server) + server.version_shift,
+                replica_version=version + server.version_shift,
+                distance=distance,
+            )
 
     def replace_network(self, network: TransferNetwork) -> None:
         """Plan in another network from now on; what is granted keeps its plan."""
@@ -299,6 +361,7 @@ class TransferFlow:
             server.station.send(expected_message(record, record.decided_s))
         if worker.station is not None:
             worker.station.send(granted_message(record, record.decided_s))
+        self.replicas.granted(record)
         planned_s = record.grant.commit_s - record.decided_s
         overdue_s = max(self._config.overdue_ratio * planned_s, self._config.overdue_least_s)
         record.timer = PunctualTimer(overdue_s, lambda: self._overdue(record))
@@ -324,6 +387,7 @@ class TransferFlow:
 
     def _applied(self, server: ServerPlace, records: Iterable[TransferRecord]) -> None:
         """Note what a server applies now."""
+        records = list(records)
         for record in records:
             server.arrived.discard(record.sequence)
             if not record.is_refused:
@@ -331,12 +395,17 @@ class TransferFlow:
                 self._note("committed", record)
             self._end(record)
         server.note_highest(self.schedule.version(server))
+        if records:
+            self.note_replica(server)
+        self.replicas.allow(server, records)
 
     def _problem(self, record: TransferRecord) -> str:
         """Return what a request waits for, "" if nothing."""
         server = self._servers.get(record.server_id)
         if server is None or not server.is_attached:
             return f"server {record.server_id} is not registered"
+        if problem := self.replicas.problem(record.server_id):
+            return problem
         known = self._last_version(server)
         if record.request.version > known:
             return f"server {record.server_id} has version {known}"

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -133,13 +134,14 @@ class TransferJobs:
         self._is_closing = True
         for job in self._jobs.values():
             job.flow.close()
+            job.replicas.close()
             for station in job.stations:
                 station.end(_stopping())
         self._jobs.clear()
         self._log.close()
 
     def _check(self, role: StationRole, request: pb.Register, who: str) -> None:
-        if role is StationRole.SERVER and request.station_id >= MAX_SERVERS:
+        if role is not StationRole.WORKER and request.station_id >= MAX_SERVERS:
             raise TransferRefusedError(
                 f"{who} of job {request.job_name!r}: ids of servers lie below {MAX_SERVERS}"
             )
@@ -153,6 +155,16 @@ class TransferJobs:
             raise InvalidJobError(
                 f"{who} of job {request.job_name!r}: staleness {request.staleness} and tau_max "
                 f"{request.tau_max}; a job that waits for slow workers drops nothing: leave out one"
+            )
+        if role is StationRole.REPLICA and request.HasField("staleness"):
+            raise InvalidJobError(
+                f"{who} of job {request.job_name!r}: staleness {request.staleness}; servers of "
+                "jobs that wait for slow workers have no replicas: leave one of them out"
+            )
+        if role is StationRole.REPLICA and not _is_address(request.address, request.port):
+            raise TransferRefusedError(
+                f"{who} of job {request.job_name!r}: address {request.address!r} and port"
+                f" {request.port}; workers need an IPv4 address and a port to reach it"
             )
         places = host_places(self._fabric())
         if request.host not in places:
@@ -193,6 +205,10 @@ class TransferJobs:
     def _placed(self, job: JobTransfers, role: StationRole, request: pb.Register) -> LiveStation:
         """Return the station that a request is from, in its place."""
         known = job.station_in(role, request.station_id)
+        if role is StationRole.REPLICA:
+            server = job.servers.get(request.station_id)
+            if server is not None and server.identity == request.identity:
+                known = server.station  # it has become the server, and has not heard of it
         if known is not None and known.identity == request.identity and known.host == request.host:
             return known
         if known is not None and known.is_attached and known.identity != request.identity:
@@ -208,6 +224,11 @@ class TransferJobs:
         if known is not None:
             known.end(_replaced(known))
             job.lose(known)
+            if job.station_in(role, request.station_id) is not None:
+                raise WorkerTakenError(
+                    f"{known} of job {job.name!r} was gone, and its replica has taken its place;"
+                    " start this process as a replica of the server, with a copy of its log"
+                )
         station = LiveStation(
             role,
             request,
@@ -232,6 +253,7 @@ class TransferJobs:
         job.lose(station)
         if not job.stations:
             job.flow.close()
+            job.replicas.close()
             del self._jobs[job.name]
             _LOGGER.info("job %s has no live transfers any more", job.name)
 
@@ -250,6 +272,14 @@ class TransferJobs:
                 ", ".join(unstated), self._config.default_rate_bits_per_s,
             )  # fmt: skip
         self._has_said_default = True
+
+
+def _is_address(address: str, port: int) -> bool:
+    try:
+        ipaddress.IPv4Address(address)
+    except ValueError:
+        return False
+    return port > 0
 
 
 def _stopping() -> ControllerStoppingError:

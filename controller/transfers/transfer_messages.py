@@ -28,10 +28,13 @@ def granted_message(record: TransferRecord, now_s: float) -> pb.SchedulerMessage
     """Return the grant of a record."""
     grant = record.grant
     assert grant is not None, "a granted record has its grant"
+    replica = grant.replica_transfer
     return pb.SchedulerMessage(
         granted=pb.TransferGranted(
             transfer_id=record.transfer_id,
             spans=spans_from(grant.spans, now_s),
+            has_replica=replica is not None,
+            replica_spans=spans_from(replica.spans, now_s) if replica is not None else [],
             sequence=record.sequence,
             delay=grant.delay,
             learning_rate_factor=record.rate_factor,

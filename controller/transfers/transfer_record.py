@@ -98,6 +98,8 @@ class TransferRecord:
     """It came without a grant, or after that was given up."""
     is_refused: bool = False
     """Its server does not apply it."""
+    is_at_replica: bool = False
+    """The replica of its server has its bytes."""
     ended_s: float = 0.0
     timer: PunctualTimer | None = None
     """Ends the wait of a parked request, or of a granted update."""

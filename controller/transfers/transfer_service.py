@@ -43,6 +43,12 @@ class TransferService(transfers_pb2_grpc.TransfersServicer):
         """Serve one parameter server from its registration to the end of the stream."""
         await self._serve(context, StationRole.SERVER)
 
+    async def FollowAsReplica(  # noqa: N802
+        self, request_iterator: object, context: StationContext
+    ) -> None:
+        """Serve one replica of a server, which may become the server."""
+        await self._serve(context, StationRole.REPLICA)
+
     async def _serve(self, context: StationContext, role: StationRole) -> None:
         stream = SessionStream(context, pb.StationMessage)
         source = source_of(context.peer())

@@ -37,7 +37,9 @@ and runs until SIGINT or SIGTERM. The secret that workers must prove is that of 
 SWITCHFOLD_JOB_TOKEN, else of SWITCHFOLD_TOKEN. With --credentials, workers connect by TLS, with
 certificates of both ends; without them, give --insecure. With --controller, SWITCHFOLD_TOKEN is the
 controller's token. With --hot-job, tables that ask for hot keys have them in the job's switches;
-with --transfer-job, the controller's scheduler plans when workers' updates travel.
+with --transfer-job, the controller's scheduler plans when workers' updates travel. With
+--replica-of, workers send a server's updates here as well, and this process takes the server's
+place when it is gone.
 """
 _HOT_OPTIONS: dict[str, tuple[str, type, str, str]] = {
     "--hot-address": ("address", str, "ADDRESS", "this host's address for switches (--address)"),
@@ -79,7 +81,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument("--address", required=True, help="IPv4 address of this host to listen on")
     parser.add_argument("--port", type=int, default=0, help="TCP port; by default 0: any")
     parser.add_argument("--num-workers", type=int, required=True, help="number of updates in a sum")
-    parser.add_argument("--shard", type=int, default=0, help="position among the servers (0)")
+    parser.add_argument("--shard", type=int, help="position among the servers (0)")
     parser.add_argument(
         "--job", type=int, default=1, help="job number, the same as at the workers (1)"
     )
@@ -145,6 +147,12 @@ def _parser(program: str) -> argparse.ArgumentParser:
     transfers = parser.add_argument_group("scheduled updates")
     transfers.add_argument(
         "--transfer-job", metavar="NAME", help="name of the job at the controller's scheduler"
+    )
+    transfers.add_argument(
+        "--replica-of",
+        type=int,
+        metavar="SHARD",
+        help="be the replica of that server, and take its place when it is gone",
     )
     for option, (_, kind, metavar, text) in _TRANSFER_OPTIONS.items():
         transfers.add_argument(option, type=kind, metavar=metavar, help=text)
@@ -216,6 +224,8 @@ def run(arguments: Sequence[str], *, program: str = PROGRAM) -> int:
     options = parser.parse_args(arguments)
     if (options.drop_after is None) != (options.quorum is None):
         parser.error("--drop-after and --quorum go together")
+    if options.replica_of is not None and options.shard is not None:
+        parser.error("--replica-of names the server; leave out --shard")
     drop = None
     if options.drop_after is not None:
         drop = StragglerDrop(deadline_s=options.drop_after, quorum=options.quorum)
@@ -259,7 +269,8 @@ def _serve(
     secret = options.hot_job_token or secret_from_environment()
     server_options = ServerOptions(
         num_workers=options.num_workers,
-        shard=options.shard,
+        shard=(options.shard or 0) if options.replica_of is None else options.replica_of,
+        is_replica=options.replica_of is not None,
         rule=RuleKind(options.rule),
         timeout_s=options.timeout,
         stragglers=drop,

@@ -52,6 +52,9 @@ class ServerOptions:
     """For hot rows of tables in a switch; None: there are none."""
     transfers: TransferOptions | None = None
     """For a scheduler of updates; None: they are applied as they come."""
+    is_replica: bool = False
+    """Follow the server at position `shard`, and take its place when it is gone: MLfabric's
+    registerAsReplica. It needs `transfers`."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.num_workers <= 1 << 15:
@@ -61,6 +64,11 @@ class ServerOptions:
         if not (self.timeout_s > 0 and self.grace_s >= 0):
             raise ConfigurationError(
                 f"timeout {self.timeout_s} s, grace {self.grace_s} s; give positive times"
+            )
+        if self.is_replica and (self.transfers is None or self.hot is not None):
+            raise ConfigurationError(
+                f"a replica of server {self.shard} needs scheduled updates, and has no hot rows:"
+                " give `transfers`, and no `hot`"
             )
         if self.hot is not None:
             self.hot.check_shard(self.shard, self.num_workers)

@@ -114,7 +114,13 @@ class ParameterServer:
             )
             try:
                 self._start_hot_rows(row_link)
-                station = UpdateStation(self.tables, self.loop, options.shard, options.transfers)
+                station = UpdateStation(
+                    self.tables,
+                    self.loop,
+                    options.shard,
+                    options.transfers,
+                    replica_at=(self.address, self.port) if options.is_replica else None,
+                )
             except BaseException:
                 self._close_hot_rows()
                 self.tables.close()

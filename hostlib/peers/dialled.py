@@ -64,7 +64,7 @@ class DialledLink:
         self._loop = loop
         self._call = call
         self._owner = owner
-        self._unreachable_s = unreachable_s
+        self.unreachable_s = unreachable_s
         self._connection: Connection | None = None
         self._handshake = ClientHandshake(call)
         self._is_up = False
@@ -118,7 +118,7 @@ class DialledLink:
                 self._connection.close()
 
     def _dial(self) -> None:
-        left_s = self._away_s + self._unreachable_s - time.monotonic()
+        left_s = self._away_s + self.unreachable_s - time.monotonic()
         self._timer = self._loop.call_later(min(WELCOME_S, left_s), self._expire)
         self._handshake = ClientHandshake(self._call)
         try:
@@ -140,7 +140,7 @@ class DialledLink:
         # The first cause tells more: a later attempt may just have been cut short.
         self._cause = self._cause or error
         away_s = time.monotonic() - self._away_s
-        if isinstance(error, PeerRefusedError) or away_s >= self._unreachable_s:
+        if isinstance(error, PeerRefusedError) or away_s >= self.unreachable_s:
             self._give_up(error)
             return
         self._timer = self._loop.call_later(self._pause_s, self._dial)
@@ -155,7 +155,7 @@ class DialledLink:
         self._owner.on_lost(
             self,
             PeerUnreachableError(
-                f"no peer answers at {host}:{port} for {self._unreachable_s:g} s: {self._cause}"
+                f"no peer answers at {host}:{port} for {self.unreachable_s:g} s: {self._cause}"
             ),
         )
 

@@ -28,12 +28,16 @@ UPDATE_BYTES = 12_500_000
 
 
 class FakeStation:
-    """One stream of a worker, on host h<id + 2>, or of a server, on h1; it sends no heartbeats."""
+    """One stream of a worker, on host h<id + 2>, or of a server, on h1; it sends no heartbeats.
+
+    `follow` is another method than that of the role, such as FollowAsReplica.
+    """
 
     def __init__(
         self, address: str, role: Role, station_id: int = 0, /, *, token: str = "", **fields: Any
     ) -> None:
         is_server = role is Role.SERVER
+        follow = fields.pop("follow", "FollowAsServer" if is_server else "FollowAsWorker")
         defaults: dict[str, Any] = {
             "job_name": "train",
             "station_id": station_id,
@@ -48,8 +52,7 @@ class FakeStation:
             server=role_name(Role.CONTROLLER),
         )
         stub: Any = transfers_pb2_grpc.TransfersStub(self._channel)
-        method = stub.FollowAsServer if is_server else stub.FollowAsWorker
-        self._call = method(metadata=token_metadata(token))
+        self._call = getattr(stub, follow)(metadata=token_metadata(token))
         self._writing = asyncio.Lock()
         self.first_id = 0
         """Of a worker that has registered: of its next transfer."""
@@ -148,7 +151,7 @@ async def stations(
 @asynccontextmanager
 async def transfer_controller(
     folder: Path,
-    rates_mbit: Sequence[int | None] = (100,) * 8,
+    rates_mbit: Sequence[float | None] = (100,) * 8,
     /,
     *,
     num_switches: int = 1,
@@ -178,14 +181,14 @@ async def transfer_controller(
         yield await stack.enter_async_context(serving(config))
 
 
-def _hosts(rates_mbit: Sequence[int | None], before: int) -> tuple[HostConfig, ...]:
+def _hosts(rates_mbit: Sequence[float | None], before: int) -> tuple[HostConfig, ...]:
     return tuple(
         HostConfig(
             name=f"h{before + port}",
             port=port,
             address=f"10.0.{before}.{port}",
             mac=f"02:00:00:00:{before:02x}:{port:02x}",
-            rate_bits_per_s=None if rate is None else rate * 1_000_000,
+            rate_bits_per_s=None if rate is None else round(rate * 1_000_000),
         )
         for port, rate in enumerate(rates_mbit, 1)
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ..commit_sequence import CommitSequence
+from ..errors import InvalidTransferError
 from ..grouping import AggregationPlaces
 from ..server_queue import ServerQueue
 from ..tally import WorkerTally
@@ -20,7 +21,7 @@ from .batch_planning import plan_batch
 from .expiry import Expiry, PartialSum, lost_s
 from .open_groups import OpenGroups
 from .open_transfers import Carried, OpenTransfers
-from .server_replica import ServerReplica
+from .server_replica import ReplicaOptions, ServerReplica
 
 
 class ServerTransfers:
@@ -104,6 +105,15 @@ class ServerTransfers:
         assert self.replica, "the caller has looked it up"
         self.replica.receive(transfer_id, now_s)
         return self._commit([], now_s)
+
+    def add_replica(self, options: ReplicaOptions) -> None:
+        """Replicate from now on; InvalidTransferError while a grant is open, or with a replica."""
+        if self.replica or self.queue.granted:
+            raise InvalidTransferError(
+                f"{self.queue.server} has {'a replica' if self.replica else 'open grants'}: a"
+                " replica joins a server without one, when all that is granted is applied"
+            )
+        self.replica = ServerReplica(options, self._open, self.queue.version)
 
     def remove_replica(self, now_s: float) -> list[TransferGrant]:
         """Go on without the replica; return what the server can apply now."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 import enum
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from ...credentials.tokens import token_problem
 from ...errors import ConfigurationError, HostlibError, JobRefusedError
 from ..controller_addresses import ControllerAddresses
 from ..kept_stream import KeptStream
+from .replica_terms import ReplicaEvent, ReplicaReport
 
 if TYPE_CHECKING:
     from .station_stream import StationStream
@@ -31,6 +32,8 @@ class StationKind(enum.Enum):
 
     WORKER = "worker"
     SERVER = "server"
+    REPLICA = "replica"
+    """Of the server with its id; it may become that server."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +55,10 @@ class StationRequest:
     """Bound on the distance of a replica, MLfabric's Div_max; None: none. Likewise."""
     staleness: int | None = None
     """How many iterations a worker may be ahead of the slowest one; None: any number. Likewise."""
+    momentum: float | None = None
+    """Of a worker's optimiser; None: its steps are not bounded by norms of updates."""
+    reached_at: tuple[str, int] | None = None
+    """Of a replica: the address and port that workers connect to."""
     token: str = field(default="", repr=False)
     """The controller's token."""
     job_token: str = field(default="", repr=False)
@@ -112,6 +119,8 @@ class StationRegistered(NamedTuple):
     """To a server: the first place that is still open; nothing comes for those before."""
     registration: int = 0
     """Number of this registration, for reports that belong to it."""
+    allowed: int | None = None
+    """To a server with a replica: it may apply the places below this one."""
 
 
 class StationCut(NamedTuple):
@@ -152,6 +161,8 @@ class TransferGranted(NamedTuple):
     """Of the learning rate: the server scales the update by it; of a group, the member does."""
     hop: GroupHop | None = None
     """None: the update goes to the server."""
+    replica_spans: tuple[GrantedSpan, ...] | None = None
+    """When the update goes to the server's replica as well; None: it does not."""
 
 
 class TransferDropped(NamedTuple):
@@ -216,6 +227,7 @@ StationEvent = (
     | CommitExpected
     | CommitSkipped
     | GatherExpected
+    | ReplicaEvent
 )
 
 
@@ -256,6 +268,8 @@ class UpdatesCommitted(NamedTuple):
     """A server's model contains so many updates now."""
 
     version: int
+    next_sequence: int = 0
+    """The first place of the commit sequence that is not over."""
 
 
 class RateObserved(NamedTuple):
@@ -291,6 +305,7 @@ StationReport = (
     | RateObserved
     | UpdateGathered
     | GroupLeft
+    | ReplicaReport
 )
 
 
@@ -355,6 +370,10 @@ class TransferStation:
         with self._kept.lock:
             if self._kept.stream is not None and registration == self._registration:
                 self._kept.stream.send(report)
+
+    def become_server(self) -> None:
+        """Register as the server from the next stream on: this replica has been promoted."""
+        self._request = replace(self._request, kind=StationKind.SERVER)
 
     def close(self) -> None:
         """End the registration; no callback comes later. Not to be called from a callback."""

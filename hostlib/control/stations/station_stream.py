@@ -17,6 +17,7 @@ from ..controller_channel import ControllerChannel
 from ..grpc_seam import load_grpc
 from ..stream_refusal import stream_refusal
 from ..transfers_api import transfers_pb2 as api
+from .replica_stream import replica_event, replica_message
 from .station import (
     CommitExpected,
     CommitSkipped,
@@ -39,11 +40,13 @@ from .station import (
     TransferRequested,
     TransferWithdrawn,
     UpdateGathered,
+    UpdatesCommitted,
 )
 
 METHODS: Final = {
     StationKind.WORKER: "/switchfold.transfers.v1.Transfers/FollowAsWorker",
     StationKind.SERVER: "/switchfold.transfers.v1.Transfers/FollowAsServer",
+    StationKind.REPLICA: "/switchfold.transfers.v1.Transfers/FollowAsReplica",
 }
 BEAT_S: Final = 1.0
 """Longest pause between messages, which show that a station lives; half of what is asked for."""
@@ -132,6 +135,9 @@ def _register(request: StationRequest, progress: ServerProgress) -> api.StationM
             version=progress.version,
             next_sequence=progress.next_sequence,
             aggregator=None if place is None else api.Aggregator(address=place[0], port=place[1]),
+            momentum=request.momentum,
+            address=None if request.reached_at is None else request.reached_at[0],
+            port=None if request.reached_at is None else request.reached_at[1],
         )
     )
 
@@ -152,6 +158,8 @@ def _message(  # noqa: PLR0911 - one for each kind
         return api.StationMessage(gathered=api.UpdateGathered(**fields))
     if isinstance(report, GroupLeft):
         return api.StationMessage(left=api.GroupLeft(**fields))
+    if not isinstance(report, UpdatesCommitted):
+        return replica_message(report)
     return api.StationMessage(committed=api.UpdatesCommitted(**fields))
 
 
@@ -162,7 +170,12 @@ def _event(
     match message.WhichOneof("message"):
         case "registered":
             told = message.registered
-            return StationRegistered(told.grant_wait_s, told.next_transfer_id, told.next_sequence)
+            return StationRegistered(
+                told.grant_wait_s,
+                told.next_transfer_id,
+                told.next_sequence,
+                allowed=told.allowed_sequence if told.has_replica else None,
+            )
         case "granted" | "dropped" | "refused":
             return _answer(message)
         case "expected":
@@ -175,7 +188,7 @@ def _event(
         case "gather":
             return _gather(message.gather)
         case _:
-            return None  # of a later release
+            return replica_event(message)
 
 
 def _answer(message: api.SchedulerMessage) -> StationEvent | None:
@@ -189,12 +202,19 @@ def _answer(message: api.SchedulerMessage) -> StationEvent | None:
 
 
 def _grant(granted: api.TransferGranted) -> TransferGranted | None:
-    spans = _spans(granted.spans, f"the grant of transfer {granted.transfer_id}")
+    what = f"the grant of transfer {granted.transfer_id}"
+    spans, replica_spans = _spans(granted.spans, what), _spans(granted.replica_spans, what)
     hop = _hop(granted.hop) if granted.HasField("hop") else None
-    if spans is None or (granted.HasField("hop") and hop is None):
+    if spans is None or replica_spans is None or (granted.HasField("hop") and hop is None):
         return None  # the worker then waits until it sends without a grant
-    factor = _factor(granted.learning_rate_factor)
-    return TransferGranted(granted.transfer_id, spans, granted.sequence, factor, hop)
+    return TransferGranted(
+        granted.transfer_id,
+        spans,
+        granted.sequence,
+        _factor(granted.learning_rate_factor),
+        hop,
+        replica_spans if granted.has_replica else None,
+    )
 
 
 def _hop(hop: api.GroupHop) -> GroupHop | None:

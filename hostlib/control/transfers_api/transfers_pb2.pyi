@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class StationMessage(_message.Message):
-    __slots__ = ("register", "heartbeat", "requested", "delivered", "withdrawn", "committed", "rate_observed", "gathered", "left")
+    __slots__ = ("register", "heartbeat", "requested", "delivered", "withdrawn", "committed", "rate_observed", "gathered", "left", "replica_ready", "state", "replica_received", "replica_failed")
     REGISTER_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_FIELD_NUMBER: _ClassVar[int]
@@ -18,6 +18,10 @@ class StationMessage(_message.Message):
     RATE_OBSERVED_FIELD_NUMBER: _ClassVar[int]
     GATHERED_FIELD_NUMBER: _ClassVar[int]
     LEFT_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_READY_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_FAILED_FIELD_NUMBER: _ClassVar[int]
     register: Register
     heartbeat: Heartbeat
     requested: TransferRequested
@@ -27,10 +31,14 @@ class StationMessage(_message.Message):
     rate_observed: RateObserved
     gathered: UpdateGathered
     left: GroupLeft
-    def __init__(self, register: _Optional[_Union[Register, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., requested: _Optional[_Union[TransferRequested, _Mapping]] = ..., delivered: _Optional[_Union[TransferDelivered, _Mapping]] = ..., withdrawn: _Optional[_Union[TransferWithdrawn, _Mapping]] = ..., committed: _Optional[_Union[UpdatesCommitted, _Mapping]] = ..., rate_observed: _Optional[_Union[RateObserved, _Mapping]] = ..., gathered: _Optional[_Union[UpdateGathered, _Mapping]] = ..., left: _Optional[_Union[GroupLeft, _Mapping]] = ...) -> None: ...
+    replica_ready: ReplicaReady
+    state: StateReported
+    replica_received: ReplicaReceived
+    replica_failed: ReplicaFailed
+    def __init__(self, register: _Optional[_Union[Register, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., requested: _Optional[_Union[TransferRequested, _Mapping]] = ..., delivered: _Optional[_Union[TransferDelivered, _Mapping]] = ..., withdrawn: _Optional[_Union[TransferWithdrawn, _Mapping]] = ..., committed: _Optional[_Union[UpdatesCommitted, _Mapping]] = ..., rate_observed: _Optional[_Union[RateObserved, _Mapping]] = ..., gathered: _Optional[_Union[UpdateGathered, _Mapping]] = ..., left: _Optional[_Union[GroupLeft, _Mapping]] = ..., replica_ready: _Optional[_Union[ReplicaReady, _Mapping]] = ..., state: _Optional[_Union[StateReported, _Mapping]] = ..., replica_received: _Optional[_Union[ReplicaReceived, _Mapping]] = ..., replica_failed: _Optional[_Union[ReplicaFailed, _Mapping]] = ...) -> None: ...
 
 class SchedulerMessage(_message.Message):
-    __slots__ = ("registered", "granted", "dropped", "expected", "skipped", "gather", "refused")
+    __slots__ = ("registered", "granted", "dropped", "expected", "skipped", "gather", "refused", "replica_known", "report_state", "replica_joined", "replica_left", "allowed", "server_moved", "promoted")
     REGISTERED_FIELD_NUMBER: _ClassVar[int]
     GRANTED_FIELD_NUMBER: _ClassVar[int]
     DROPPED_FIELD_NUMBER: _ClassVar[int]
@@ -38,6 +46,13 @@ class SchedulerMessage(_message.Message):
     SKIPPED_FIELD_NUMBER: _ClassVar[int]
     GATHER_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_KNOWN_FIELD_NUMBER: _ClassVar[int]
+    REPORT_STATE_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_JOINED_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_LEFT_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    SERVER_MOVED_FIELD_NUMBER: _ClassVar[int]
+    PROMOTED_FIELD_NUMBER: _ClassVar[int]
     registered: Registered
     granted: TransferGranted
     dropped: TransferDropped
@@ -45,10 +60,17 @@ class SchedulerMessage(_message.Message):
     skipped: CommitSkipped
     gather: GatherExpected
     refused: TransferRefused
-    def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ..., gather: _Optional[_Union[GatherExpected, _Mapping]] = ..., refused: _Optional[_Union[TransferRefused, _Mapping]] = ...) -> None: ...
+    replica_known: ReplicaKnown
+    report_state: ReportState
+    replica_joined: ReplicaJoined
+    replica_left: ReplicaLeft
+    allowed: CommitAllowed
+    server_moved: ServerMoved
+    promoted: ReplicaPromoted
+    def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ..., gather: _Optional[_Union[GatherExpected, _Mapping]] = ..., refused: _Optional[_Union[TransferRefused, _Mapping]] = ..., replica_known: _Optional[_Union[ReplicaKnown, _Mapping]] = ..., report_state: _Optional[_Union[ReportState, _Mapping]] = ..., replica_joined: _Optional[_Union[ReplicaJoined, _Mapping]] = ..., replica_left: _Optional[_Union[ReplicaLeft, _Mapping]] = ..., allowed: _Optional[_Union[CommitAllowed, _Mapping]] = ..., server_moved: _Optional[_Union[ServerMoved, _Mapping]] = ..., promoted: _Optional[_Union[ReplicaPromoted, _Mapping]] = ...) -> None: ...
 
 class Register(_message.Message):
-    __slots__ = ("job_name", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "staleness", "version", "next_sequence", "aggregator")
+    __slots__ = ("job_name", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "staleness", "version", "next_sequence", "aggregator", "address", "port", "momentum")
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
     STATION_ID_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FIELD_NUMBER: _ClassVar[int]
@@ -60,6 +82,9 @@ class Register(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    MOMENTUM_FIELD_NUMBER: _ClassVar[int]
     job_name: str
     station_id: int
     identity: bytes
@@ -71,7 +96,10 @@ class Register(_message.Message):
     version: int
     next_sequence: int
     aggregator: Aggregator
-    def __init__(self, job_name: _Optional[str] = ..., station_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., host: _Optional[str] = ..., job_token: _Optional[str] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., staleness: _Optional[int] = ..., version: _Optional[int] = ..., next_sequence: _Optional[int] = ..., aggregator: _Optional[_Union[Aggregator, _Mapping]] = ...) -> None: ...
+    address: str
+    port: int
+    momentum: float
+    def __init__(self, job_name: _Optional[str] = ..., station_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., host: _Optional[str] = ..., job_token: _Optional[str] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., staleness: _Optional[int] = ..., version: _Optional[int] = ..., next_sequence: _Optional[int] = ..., aggregator: _Optional[_Union[Aggregator, _Mapping]] = ..., address: _Optional[str] = ..., port: _Optional[int] = ..., momentum: _Optional[float] = ...) -> None: ...
 
 class Aggregator(_message.Message):
     __slots__ = ("address", "port")
@@ -88,16 +116,20 @@ class Heartbeat(_message.Message):
     def __init__(self, sequence: _Optional[int] = ...) -> None: ...
 
 class Registered(_message.Message):
-    __slots__ = ("grant_wait_s", "lease_s", "next_transfer_id", "next_sequence")
+    __slots__ = ("grant_wait_s", "lease_s", "next_transfer_id", "next_sequence", "has_replica", "allowed_sequence")
     GRANT_WAIT_S_FIELD_NUMBER: _ClassVar[int]
     LEASE_S_FIELD_NUMBER: _ClassVar[int]
     NEXT_TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
     NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    HAS_REPLICA_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     grant_wait_s: float
     lease_s: float
     next_transfer_id: int
     next_sequence: int
-    def __init__(self, grant_wait_s: _Optional[float] = ..., lease_s: _Optional[float] = ..., next_transfer_id: _Optional[int] = ..., next_sequence: _Optional[int] = ...) -> None: ...
+    has_replica: bool
+    allowed_sequence: int
+    def __init__(self, grant_wait_s: _Optional[float] = ..., lease_s: _Optional[float] = ..., next_transfer_id: _Optional[int] = ..., next_sequence: _Optional[int] = ..., has_replica: bool = ..., allowed_sequence: _Optional[int] = ...) -> None: ...
 
 class TransferRequested(_message.Message):
     __slots__ = ("transfer_id", "server_id", "size_bytes", "version", "norm", "sum_key", "clock")
@@ -128,20 +160,24 @@ class RateSpan(_message.Message):
     def __init__(self, start_s: _Optional[float] = ..., end_s: _Optional[float] = ..., rate_bits_per_s: _Optional[int] = ...) -> None: ...
 
 class TransferGranted(_message.Message):
-    __slots__ = ("transfer_id", "spans", "sequence", "delay", "learning_rate_factor", "hop")
+    __slots__ = ("transfer_id", "spans", "sequence", "delay", "learning_rate_factor", "hop", "has_replica", "replica_spans")
     TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
     SPANS_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     DELAY_FIELD_NUMBER: _ClassVar[int]
     LEARNING_RATE_FACTOR_FIELD_NUMBER: _ClassVar[int]
     HOP_FIELD_NUMBER: _ClassVar[int]
+    HAS_REPLICA_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_SPANS_FIELD_NUMBER: _ClassVar[int]
     transfer_id: int
     spans: _containers.RepeatedCompositeFieldContainer[RateSpan]
     sequence: int
     delay: int
     learning_rate_factor: float
     hop: GroupHop
-    def __init__(self, transfer_id: _Optional[int] = ..., spans: _Optional[_Iterable[_Union[RateSpan, _Mapping]]] = ..., sequence: _Optional[int] = ..., delay: _Optional[int] = ..., learning_rate_factor: _Optional[float] = ..., hop: _Optional[_Union[GroupHop, _Mapping]] = ...) -> None: ...
+    has_replica: bool
+    replica_spans: _containers.RepeatedCompositeFieldContainer[RateSpan]
+    def __init__(self, transfer_id: _Optional[int] = ..., spans: _Optional[_Iterable[_Union[RateSpan, _Mapping]]] = ..., sequence: _Optional[int] = ..., delay: _Optional[int] = ..., learning_rate_factor: _Optional[float] = ..., hop: _Optional[_Union[GroupHop, _Mapping]] = ..., has_replica: bool = ..., replica_spans: _Optional[_Iterable[_Union[RateSpan, _Mapping]]] = ...) -> None: ...
 
 class GroupHop(_message.Message):
     __slots__ = ("kind", "group_id", "num_members", "worker_id", "address", "port", "outcome_s")
@@ -206,10 +242,12 @@ class TransferWithdrawn(_message.Message):
     def __init__(self, transfer_id: _Optional[int] = ..., is_sent_ungranted: bool = ...) -> None: ...
 
 class UpdatesCommitted(_message.Message):
-    __slots__ = ("version",)
+    __slots__ = ("version", "next_sequence")
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     version: int
-    def __init__(self, version: _Optional[int] = ...) -> None: ...
+    next_sequence: int
+    def __init__(self, version: _Optional[int] = ..., next_sequence: _Optional[int] = ...) -> None: ...
 
 class RateObserved(_message.Message):
     __slots__ = ("transfer_id", "size_bytes", "seconds", "network_wait_s")
@@ -282,3 +320,89 @@ class GroupLeft(_message.Message):
     group_id: int
     transfer_id: int
     def __init__(self, group_id: _Optional[int] = ..., transfer_id: _Optional[int] = ...) -> None: ...
+
+class ReplicaReady(_message.Message):
+    __slots__ = ("server_id", "address", "port")
+    SERVER_ID_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    server_id: int
+    address: str
+    port: int
+    def __init__(self, server_id: _Optional[int] = ..., address: _Optional[str] = ..., port: _Optional[int] = ...) -> None: ...
+
+class ReportState(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StateReported(_message.Message):
+    __slots__ = ("version", "checksum", "next_sequence")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CHECKSUM_FIELD_NUMBER: _ClassVar[int]
+    NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    checksum: int
+    next_sequence: int
+    def __init__(self, version: _Optional[int] = ..., checksum: _Optional[int] = ..., next_sequence: _Optional[int] = ...) -> None: ...
+
+class ReplicaReceived(_message.Message):
+    __slots__ = ("worker_id", "transfer_id")
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    worker_id: int
+    transfer_id: int
+    def __init__(self, worker_id: _Optional[int] = ..., transfer_id: _Optional[int] = ...) -> None: ...
+
+class ReplicaFailed(_message.Message):
+    __slots__ = ("reason",)
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    reason: str
+    def __init__(self, reason: _Optional[str] = ...) -> None: ...
+
+class ReplicaKnown(_message.Message):
+    __slots__ = ("server_id", "address", "port")
+    SERVER_ID_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    server_id: int
+    address: str
+    port: int
+    def __init__(self, server_id: _Optional[int] = ..., address: _Optional[str] = ..., port: _Optional[int] = ...) -> None: ...
+
+class ReplicaJoined(_message.Message):
+    __slots__ = ("next_sequence", "hold_s")
+    NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    HOLD_S_FIELD_NUMBER: _ClassVar[int]
+    next_sequence: int
+    hold_s: float
+    def __init__(self, next_sequence: _Optional[int] = ..., hold_s: _Optional[float] = ...) -> None: ...
+
+class ReplicaLeft(_message.Message):
+    __slots__ = ("reason",)
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    reason: str
+    def __init__(self, reason: _Optional[str] = ...) -> None: ...
+
+class CommitAllowed(_message.Message):
+    __slots__ = ("next_sequence",)
+    NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    next_sequence: int
+    def __init__(self, next_sequence: _Optional[int] = ...) -> None: ...
+
+class ServerMoved(_message.Message):
+    __slots__ = ("server_id", "address", "port")
+    SERVER_ID_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    server_id: int
+    address: str
+    port: int
+    def __init__(self, server_id: _Optional[int] = ..., address: _Optional[str] = ..., port: _Optional[int] = ...) -> None: ...
+
+class ReplicaPromoted(_message.Message):
+    __slots__ = ("first_lost", "next_sequence")
+    FIRST_LOST_FIELD_NUMBER: _ClassVar[int]
+    NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    first_lost: int
+    next_sequence: int
+    def __init__(self, first_lost: _Optional[int] = ..., next_sequence: _Optional[int] = ...) -> None: ...

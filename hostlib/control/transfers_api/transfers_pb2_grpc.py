@@ -45,6 +45,11 @@ class TransfersStub(object):
                 request_serializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.StationMessage.SerializeToString,
                 response_deserializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.SchedulerMessage.FromString,
                 _registered_method=True)
+        self.FollowAsReplica = channel.stream_stream(
+                '/switchfold.transfers.v1.Transfers/FollowAsReplica',
+                request_serializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.StationMessage.SerializeToString,
+                response_deserializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.SchedulerMessage.FromString,
+                _registered_method=True)
 
 
 class TransfersServicer(object):
@@ -63,6 +68,13 @@ class TransfersServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def FollowAsReplica(self, request_iterator, context):
+        """A standby of the server whose id it gives. Its updates come from the workers alone.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TransfersServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -73,6 +85,11 @@ def add_TransfersServicer_to_server(servicer, server):
             ),
             'FollowAsServer': grpc.stream_stream_rpc_method_handler(
                     servicer.FollowAsServer,
+                    request_deserializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.StationMessage.FromString,
+                    response_serializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.SchedulerMessage.SerializeToString,
+            ),
+            'FollowAsReplica': grpc.stream_stream_rpc_method_handler(
+                    servicer.FollowAsReplica,
                     request_deserializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.StationMessage.FromString,
                     response_serializer=hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.SchedulerMessage.SerializeToString,
             ),
@@ -130,6 +147,33 @@ class Transfers(object):
             request_iterator,
             target,
             '/switchfold.transfers.v1.Transfers/FollowAsServer',
+            hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.StationMessage.SerializeToString,
+            hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.SchedulerMessage.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FollowAsReplica(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/switchfold.transfers.v1.Transfers/FollowAsReplica',
             hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.StationMessage.SerializeToString,
             hostlib_dot_control_dot_transfers__api_dot_transfers__pb2.SchedulerMessage.FromString,
             options,

@@ -14,6 +14,8 @@ from ...errors import RowFormatError
 _HEADER_BYTES: Final = 40
 _NUM_ROWS_AT: Final = 16
 _WORD_BYTES: Final = 8
+_VALUES_AT: Final = 24
+"""Bytes of a row before its values: key, log sequence number, updates, and whether it started."""
 _FIRST_FACTOR: Final = 0x9E3779B97F4A7C15
 _SECOND_FACTOR: Final = 0xD6E8FEB86659FD93
 _MODULUS: Final = 1 << 64
@@ -49,20 +51,39 @@ class StoredRows:
 
         It finds rows that are lost, doubled or mixed up, but no forgery.
         """
+        return _checksum(self._rows.view(np.uint64))
+
+    @property
+    def model_checksum(self) -> int:
+        """The same of keys, values and the optimiser's state alone.
+
+        It does not depend on how often rows were touched, and on what is in the log.
+        """
         words = self._rows.view(np.uint64)
-        factors = np.arange(1, 2 * words.shape[1], 2, dtype=np.uint64)
-        factors *= np.uint64(_FIRST_FACTOR)  # odd, and all modulo 2^64
-        mixed = words @ factors
-        mixed ^= mixed >> np.uint64(32)
-        mixed *= np.uint64(_SECOND_FACTOR)
-        mixed ^= mixed >> np.uint64(29)
-        return int(mixed.sum(dtype=np.uint64))
+        model = np.concatenate([words[:, :1], words[:, _VALUES_AT // _WORD_BYTES :]], axis=1)
+        return _checksum(model)
+
+    @property
+    def are_started(self) -> bool:
+        """Whether first values can change none of the rows any more."""
+        is_started = np.ascontiguousarray(self._rows[:, 20:24]).view(np.uint32).reshape(-1)
+        return bool(((is_started != 0) | (self.updates != 0)).all())
 
     def take(self, places: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return a chunk of the rows at some places."""
         header = self._header.copy()
         header[_NUM_ROWS_AT : _NUM_ROWS_AT + 4] = np.array([places.size], np.uint32).view(np.uint8)
         return np.concatenate([header, self._rows[places].reshape(-1)])
+
+
+def _checksum(words: NDArray[np.uint64]) -> int:
+    factors = np.arange(1, 2 * words.shape[1], 2, dtype=np.uint64)
+    factors *= np.uint64(_FIRST_FACTOR)  # odd, and all modulo 2^64
+    mixed = words @ factors
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(_SECOND_FACTOR)
+    mixed ^= mixed >> np.uint64(29)
+    return int(mixed.sum(dtype=np.uint64))
 
 
 def add_checksums(first: int, second: int) -> int:

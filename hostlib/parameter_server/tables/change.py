@@ -63,7 +63,8 @@ class ScheduledUpdate(NamedTuple):
     factor: float
     """By which the values are multiplied before the optimiser has them."""
     open_from: int
-    """The worker knows the outcome of all its updates before this number."""
+    """The worker knows the outcome of all its updates before this number. 0, at a replica: the
+    update counts whichever process the worker has now, since its server has applied it."""
 
     def pack_into(self, payload: memoryview) -> None:
         """Write the first UPDATE_BYTES."""

@@ -139,6 +139,11 @@ class TableClient:
         """The sessions with the servers, for the loop's thread."""
         return self._sessions
 
+    def replace_session(self, session: ShardSession) -> None:
+        """Let a server's replica answer from now on; in the loop's thread."""
+        old, self._sessions[session.shard] = self._sessions[session.shard], session
+        old.hand_over(session)
+
     @property
     def num_shards(self) -> int:
         """Number of servers."""

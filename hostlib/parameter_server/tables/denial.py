@@ -22,6 +22,7 @@ from ...errors import (
     ServerRestartedError,
     StaleUpdateError,
     StorageError,
+    UnplannedUpdateError,
 )
 
 _PLAIN: dict[str, type[HostlibError]] = {
@@ -38,6 +39,7 @@ _PLAIN: dict[str, type[HostlibError]] = {
         RowTableFullError,
         ServerRestartedError,
         StorageError,
+        UnplannedUpdateError,
     )
 }
 

@@ -16,7 +16,7 @@ from ...errors import ConfigurationError, RowShapeError
 from ..rows import GradientSum, Optimiser, PulledRows, Versions
 from .client import TableClient
 from .definition import TableDefinition
-from .parts import check_finite, split
+from .parts import check_finite, places_of, split
 
 BLOCK_VALUES: Final = 1024
 Values = NDArray[np.float32]
@@ -119,6 +119,12 @@ class DenseTensor:
             raise self._range_error(0, update.size)
         check_finite(self.definition.name, keys, rows)
         return split(keys, rows, self.client.num_shards)
+
+    def keys_on(self, shard: int) -> NDArray[np.int64]:
+        """Return the numbers of the blocks that a server has."""
+        keys = self._keys(0, self.definition.num_values)
+        places = dict(places_of(keys, self.client.num_shards)).get(shard)
+        return keys[:0] if places is None else keys[places]
 
     def pull(self, first: int = 0, num_values: int | None = None) -> Future[Values]:
         """Ask for a range, by default to the tensor's end; as `SparseTable.pull`."""

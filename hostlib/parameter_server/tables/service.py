@@ -238,6 +238,8 @@ class TableService:
         if request.number <= self._accepted[worker_id]:
             return
         try:
+            if self.updates is not None and (refusal := self.updates.refusal(request)):
+                raise refusal
             self.state.check(request, payload, is_next=self._storage is None)
         except HostlibError as error:
             self._accepted[worker_id] = request.number

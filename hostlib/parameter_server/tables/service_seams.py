@@ -46,6 +46,10 @@ class TableCaller(Protocol):
 class UpdateListener(Protocol):
     """The receiver of scheduled updates, as the service sees it."""
 
+    def refusal(self, request: TableChange) -> HostlibError | None:
+        """Return why a change that is no TRANSFER has no effect, None if it may have."""
+        ...
+
     def on_update_applied(self, request: TableChange) -> None:
         """Learn that one of UPDATES is applied, and durable."""
         ...

@@ -170,6 +170,45 @@ class ShardSession:
         if self.hot is not None:
             self.hot.close()
 
+    def hand_over(self, other: ShardSession) -> None:
+        """Close for good, and let another server, which has the same rows, answer what is open.
+
+        Definitions and pulls go there. What changes rows fails: whether it was applied is unknown.
+        """
+        changes, self._changes = self._changes, {}
+        pulls, self._pulls = self._pulls, {}
+        shard = self.shard
+        lost = ServerLostError(f"parameter server {shard} is gone: its replica goes on", shard)
+        self._end(lost)
+        if self.hot is not None:
+            self.hot.close()
+        for change in changes.values():
+            if change.frame.kind is FrameKind.DEFINE:
+                other.change(FrameKind.DEFINE, change.payload, change.done)
+            else:
+                change.done(lost)
+        for pull in pulls.values():
+            keys = np.frombuffer(pull.payload, np.int64)
+            other.pull(pull.frame.table, keys, pull.width, pull.done)
+
+    def limit_waits(self, unreachable_s: float) -> None:
+        """Wait so long for a connection from now on."""
+        self._unreachable_s = unreachable_s
+        if self._link is not None:
+            self._link.unreachable_s = unreachable_s
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where the server listens."""
+        return self._call.address
+
+    def like(self, address: tuple[str, int], options: ClientOptions) -> ShardSession:
+        """Return a session of this process with a replica of the server, without hot rows."""
+        call = replace(self._call, address=address)
+        made = ShardSession(self._loop, call, self._incarnation, options=options)
+        made.num_servers = self.num_servers
+        return made
+
     # The hot rows call these.
 
     def call_for(self, purpose: Purpose) -> PeerCall:

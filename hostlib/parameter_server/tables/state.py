@@ -236,8 +236,7 @@ class TableState:
         if request.kind is FrameKind.ENTER:
             return self._enter(request, payload)
         if request.kind is FrameKind.TRANSFER:
-            if request.incarnation == worker.incarnation:
-                self._commit(worker, request, payload, lsn, is_replay)
+            self._commit(worker, request, payload, lsn, is_replay)
             return None
         if request.kind is FrameKind.SUM:
             self._commit_sum(request, payload, lsn, is_replay)
@@ -445,8 +444,12 @@ class TableState:
         In a synchronous table, it waits for the end of its iteration, as a push does.
         """
         update = ScheduledUpdate.unpack(payload)
+        is_replaced = request.incarnation != worker.incarnation
+        if is_replaced and update.open_from:
+            return
         table, keys, gradients = self._scheduled(request, payload[UPDATE_BYTES:])
-        if request.number < update.open_from or request.number in worker.updates:
+        is_known = request.number < update.open_from or request.number in worker.updates
+        if is_known and not is_replaced:
             return
         if update.factor != 1.0:
             gradients = gradients * np.float32(update.factor)
@@ -455,7 +458,10 @@ class TableState:
             table.wait(worker.clock, push, is_replay=is_replay)
         else:
             table.apply(keys, gradients, lsn, is_replay=is_replay)
-        count_update(worker, request.number, update.open_from)
+        if is_replaced:
+            worker.num_commits += 1
+        else:
+            count_update(worker, request.number, update.open_from)
         self.counters["commits"] += 1
 
     def _commit_sum(

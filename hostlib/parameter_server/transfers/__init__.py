@@ -3,9 +3,9 @@
 """Updates of dense tensors whose transfers a scheduler plans, after MLfabric."""
 
 from ..transfer_options import TransferOptions
+from .committed_update import CommittedUpdate
 from .fabric_worker import FabricWorker, PushOutcome
 from .outgoing import PartOutcome
-from .update_service import CommittedUpdate
 
 __all__ = [
     "CommittedUpdate",

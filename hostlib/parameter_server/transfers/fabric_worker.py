@@ -10,13 +10,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Final, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...control.stations.replica_terms import ReplicaEvent
 from ...control.stations.station import (
     GatherExpected,
     RateObserved,
@@ -42,6 +43,7 @@ from .aggregator import Aggregator
 from .grant_requests import GrantRequests
 from .group_path import GroupPath, sum_key
 from .outgoing import OutgoingUpdate, PartOutcome
+from .replicas.worker_replicas import WorkerReplicas, momentum_of, step_scale
 from .update_link import UpdateLink, closed_error
 
 MOST_OPEN_PUSHES: Final = 64
@@ -73,8 +75,10 @@ class FabricWorker:
     """Pushes updates of a dense tensor, and gets its values; safe from any thread.
 
     `counters`: pushes, granted_updates, ungranted_updates, dropped_updates (parts of pushes, one
-    for each server), refused_updates (likewise), failed_pushes, and those of GroupPath. `gathered`
-    are those of this worker as an aggregator, see Gatherer.
+    for each server), refused_updates (likewise), failed_pushes, moved_servers (whose replica has
+    taken their place), repeated_requests (for updates that were under way then), lost_updates (that
+    the former server had applied, and the new one has not), and those of GroupPath. `gathered` are
+    those of this worker as an aggregator, see Gatherer.
     """
 
     def __init__(
@@ -122,12 +126,15 @@ class FabricWorker:
                 forward=lambda update: self._post(lambda: self._forward(update)),
                 report=lambda report: self._post(lambda: self._requests.report(report)),
             )
+        optimiser = tensor.definition.optimiser
+        self._step_scale = step_scale(optimiser)
+        station = options.station(
+            StationKind.WORKER,
+            client.options.worker_id,
+            self._aggregator and self._aggregator.place,
+        )
         self._station = TransferStation(
-            options.station(
-                StationKind.WORKER,
-                client.options.worker_id,
-                self._aggregator and self._aggregator.place,
-            ),
+            replace(station, momentum=momentum_of(optimiser)),
             on_event=lambda event: self._post(lambda: self._on_event(event)),
             on_failed=lambda error: self._post(lambda: self._on_failed(error)),
         )
@@ -159,6 +166,7 @@ class FabricWorker:
             on_measured=self._on_measured,
             counters=self.counters,
         )
+        self._replicas = WorkerReplicas(tensor, self._links, self._requests, self.counters)
         self._loop.run(self._dial)
         try:
             self._station.start()
@@ -205,7 +213,7 @@ class FabricWorker:
                 num_keys=num_keys,
                 payload=payload,
                 version=int(self.commits[shard]),
-                norm=each,
+                norm=each * self._step_scale,
                 sum_key=sum_key(self._definition, num_keys, payload.nbytes),
                 clock=0,
                 done=gathering.take,
@@ -216,7 +224,7 @@ class FabricWorker:
             self._loop.post(lambda: self._ask(outgoing))
         except PeerClosedError:
             for each in outgoing:
-                each.done(closed_error())
+                each.settle(closed_error())
         return gathering.future
 
     def get(self) -> Future[Values]:
@@ -307,10 +315,10 @@ class FabricWorker:
         client = self._tensor.client
         for update in updates:
             if self._is_closed:
-                update.done(closed_error())
+                update.settle(closed_error())
             elif self._has_iterations and client.sessions[update.shard].num_ahead:
                 # An earlier process of this worker has ended the iteration there.
-                update.done(PartOutcome(shard=update.shard))
+                update.settle(PartOutcome(shard=update.shard))
             else:
                 update.clock = client.iteration if self._has_iterations else 0
                 self._requests.ask(update)
@@ -319,7 +327,11 @@ class FabricWorker:
         if isinstance(event, GatherExpected):
             if self._aggregator is not None:
                 self._aggregator.expect(event)
-        elif not self._is_closed:
+        elif self._is_closed:
+            return
+        elif isinstance(event, ReplicaEvent):
+            self._replicas.on_event(event)
+        else:
             self._requests.on_event(event)
 
     def _send(self, update: OutgoingUpdate) -> None:
@@ -327,11 +339,12 @@ class FabricWorker:
             self._groups.send(update)
         else:
             self._links[update.shard].send(update)
+            self._replicas.granted(update)
 
     def _forward(self, total: OutgoingUpdate) -> None:
         """Send a sum of others' updates."""
         if self._is_closed:
-            total.done(closed_error())
+            total.settle(closed_error())
         else:
             self._links[total.shard].send(total)
 
@@ -339,7 +352,7 @@ class FabricWorker:
         """The scheduler refuses this worker: what waits fails, and so do later pushes."""
         self._problem = error
         for update in self._requests.take_all():
-            update.done(error)
+            update.settle(error)
 
     def _on_measured(self, update: OutgoingUpdate, seconds: float) -> None:
         if seconds > 0:
@@ -368,7 +381,7 @@ class FabricWorker:
 
     def _finish(self, gathering: _Gathering) -> None:
         """Give a push its outcome; fetch the model first if a part was dropped."""
-        self._room.release()
+        self._replicas.when_room(self._room.release)
         if gathering.error is not None:
             self.counters["failed_pushes"] += 1
             gathering.future.set_exception(gathering.error)
@@ -388,6 +401,7 @@ class FabricWorker:
         self.get().add_done_callback(take)
 
     def _end_all(self) -> None:
+        self._replicas.close(closed_error())
         for link in self._links:
             link.close(closed_error())
         self._groups.close(closed_error())
@@ -395,7 +409,7 @@ class FabricWorker:
 
     def _fail_all(self) -> None:
         for update in self._requests.take_all():
-            update.done(closed_error())
+            update.settle(closed_error())
         for link in self._links:
             link.fail(closed_error())
 

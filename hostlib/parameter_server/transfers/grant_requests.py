@@ -62,6 +62,8 @@ class GrantRequests:
         self._unnumbered: list[OutgoingUpdate] = []
         self._waiting: dict[int, OutgoingUpdate] = {}  # by transfer id
         self._granted: deque[int] = deque(maxlen=KEPT_GRANTED)
+        self.must_wait: Callable[[int], bool] = lambda _shard: False
+        """Whether updates for a server wait for as long as the scheduler is there."""
 
     def ask(self, update: OutgoingUpdate) -> None:
         """Ask for a grant; the update's `done` learns if it is dropped."""
@@ -156,15 +158,19 @@ class GrantRequests:
             return  # it has left already
         self._counters["dropped_updates"] += 1
         reason = dropped.reason or "the scheduler gives no reason"
-        update.done(PartOutcome(shard=update.shard, delay=dropped.delay, drop_reason=reason))
+        update.settle(PartOutcome(shard=update.shard, delay=dropped.delay, drop_reason=reason))
 
     def _on_refused(self, refused: TransferRefused) -> None:
         update = self._waiting.pop(refused.transfer_id, None)
         if update is not None:
             self._counters["refused_updates"] += 1
-            update.done(UpdateRefusedError(f"server {update.shard}: {refused.reason}"))
+            update.settle(UpdateRefusedError(f"server {update.shard}: {refused.reason}"))
 
     def _expire(self, update: OutgoingUpdate) -> None:
+        is_waiting = self._waiting.get(update.transfer_id) is update
+        if is_waiting and self._waits_on(update):
+            self._expire_later(update)
+            return
         if update in self._unnumbered:
             self._unnumbered.remove(update)
         elif self._waiting.get(update.transfer_id) is update:
@@ -172,6 +178,9 @@ class GrantRequests:
         else:
             return
         self._go_directly(update)
+
+    def _waits_on(self, update: OutgoingUpdate) -> bool:
+        return self._is_registered and self.must_wait(update.shard)
 
     def _go_directly(self, update: OutgoingUpdate) -> None:
         self._counters["ungranted_updates"] += 1

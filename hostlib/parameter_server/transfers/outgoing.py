@@ -46,9 +46,9 @@ class OutgoingUpdate:
     """Keys, then values."""
     version: int
     norm: float
-    clock: int
-    """Iterations that the worker had ended when it asked; 0 in asynchronous jobs."""
     done: Callable[[PartOutcome | HostlibError], None]
+    clock: int = 0
+    """Iterations that the worker had ended when it asked; 0 in asynchronous jobs."""
     number: int = 0
     """At the server; given when it is to be sent."""
     open_from: int = 0
@@ -80,6 +80,16 @@ class OutgoingUpdate:
     """How long it has done so before."""
     is_measured: bool = False
     """Whether its rate has been reported, or cannot be told."""
+    is_settled: bool = False
+    """Whether its outcome is known; a copy may still be on its path to a replica."""
+
+    early: PartOutcome | None = None
+    """What the replica has said before the server: that it has applied the update."""
+
+    def settle(self, outcome: PartOutcome | HostlibError) -> None:
+        """Tell its outcome, which is the only one."""
+        self.is_settled = True
+        self.done(outcome)
 
     @property
     def left_bytes(self) -> int:
@@ -91,6 +101,13 @@ class OutgoingUpdate:
         if self.held_since_s is not None:
             self.network_wait_s += now_s - self.held_since_s
         self.held_since_s = now_s if is_held else None
+
+    def ask_again(self) -> None:
+        """Forget grant and number: it is to be granted once more, for another server."""
+        self.number = self.transfer_id = 0
+        self.grant = self.rate = None
+        self.is_begun, self.sent_bytes, self.first_s, self.last_s = False, 0, 0.0, 0.0
+        self.is_measured = False
 
     def start_again(self) -> None:
         """Forget what left over a connection that broke; the rate is not told then."""

@@ -57,6 +57,8 @@ class PlaceOrder(Generic[Item]):
         """The next place; None: the scheduler has not told it."""
         self.highest = 0
         """One above the last place that was heard of; 0: none."""
+        self.limit: int | None = None
+        """Updates for places from here on wait for `allow`; None: no place waits for that."""
         self.num_given_up = 0
         """Places that the server did not wait for any longer."""
         self._wait_s = wait_s
@@ -117,6 +119,11 @@ class PlaceOrder(Generic[Item]):
         is_done = key in self._done
         slot.is_over = slot.is_over or (is_done and slot.item is None)
         return is_done, self._drain()
+
+    def allow(self, limit: int | None) -> list[ReadyUpdate[Item]]:
+        """Let updates for places below `limit` go, None: for all; return those that are there."""
+        self.limit = limit
+        return self._drain()
 
     def skip(self, sequence: int) -> list[ReadyUpdate[Item]]:
         """Learn that nothing comes for a place; an update that has come for it is applied."""
@@ -181,8 +188,8 @@ class PlaceOrder(Generic[Item]):
     def give_up_s(self) -> float | None:
         """When the server goes on without the next place's update; None: it does not wait."""
         came_s = [place.came_s for place in self._places.values() if place.item is not None]
-        if not came_s or self.next is None:
-            return None
+        if not came_s or self.next is None or self.limit is not None:
+            return None  # with a limit, the scheduler alone says what does not come
         awaited = self._places.get(self.next)
         due_s = min(came_s) if awaited is None else max(min(came_s), awaited.due_s)
         return due_s + self._wait_s
@@ -212,6 +219,8 @@ class PlaceOrder(Generic[Item]):
         if self.next is None:
             return ready
         while (place := self._places.get(self.next)) is not None:
+            if place.item is not None and self.limit is not None and self.next >= self.limit:
+                break
             if place.item is not None:
                 ready.append(ReadyUpdate(place.item, is_in_place=True))
             elif not place.is_over:

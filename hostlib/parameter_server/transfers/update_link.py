@@ -11,7 +11,7 @@ import itertools
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol, final
 
 from ...errors import (
@@ -22,6 +22,7 @@ from ...errors import (
     PeerRefusedError,
     ServerLostError,
     ServerRestartedError,
+    UnplannedUpdateError,
 )
 from ...peers.dialled import DialledLink
 from ...peers.event_loop import EventLoop, Timer
@@ -99,6 +100,7 @@ class UpdateLink:
         on_measured: Callable[[OutgoingUpdate, float], None],
         on_send_again: Callable[[OutgoingUpdate], None] | None = None,
         sends_again: bool = True,
+        numbers: Iterator[int] | None = None,
     ) -> None:
         """`on_measured(update, seconds)`: a granted update took so long from byte to last byte.
 
@@ -106,6 +108,8 @@ class UpdateLink:
 
         `on_send_again(update)`: the server has no use of a sum with it. With `sends_again` False,
         what is open fails when the connection breaks.
+
+        `numbers` are those of the server's updates, from 1; links to its replica have the same.
         """
         self._loop = loop
         self._session = session
@@ -115,7 +119,7 @@ class UpdateLink:
         self._on_measured = on_measured
         self._on_send_again = on_send_again
         self._sends_again = sends_again
-        self._numbers = itertools.count(1)
+        self.numbers: Final = itertools.count(1) if numbers is None else numbers
         self._open: dict[int, OutgoingUpdate] = {}  # by number, in rising order
         self._link: DialledLink | None = None
         self._has_entered = False
@@ -170,14 +174,29 @@ class UpdateLink:
         self._has_entered = False
         self.fail(error)
 
+    def limit_waits(self, unreachable_s: float, timeout_s: float) -> None:
+        """Wait so long for a connection, and for an answer, from now on."""
+        self._unreachable_s, self._timeout_s = unreachable_s, timeout_s
+        if self._link is not None:
+            self._link.unreachable_s = unreachable_s
+
+    def give_up(self) -> list[OutgoingUpdate]:
+        """End the connection for good; return what is open, and forget it."""
+        updates, self._open = list(self._open.values()), {}
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+        self._has_entered = False
+        return updates
+
     def fail(self, error: HostlibError) -> None:
         """Have what is open fail with this error; the connection stays."""
         updates, self._open = self._open, {}
         for update in updates.values():
-            update.done(error)
+            update.settle(error)
 
     def _add(self, update: OutgoingUpdate) -> None:
-        update.number = update.number or next(self._numbers)
+        update.number = update.number or next(self.numbers)
         if not self._open:
             self._heard_s = time.monotonic()
         self._open[update.number] = update
@@ -354,7 +373,7 @@ class UpdateLink:
             denied = DeniedFrame.unpack(frame)
             where = f"parameter server {self._session.shard}"
             error = error_of(json.loads(bytes(payload)), where)
-            self._finish(denied.number, lambda _update: error)
+            self._finish(denied.number, lambda update: _outcome_of(update, error))
 
     def _on_entered(self, entered: EnteredFrame) -> None:
         if entered.identity != self._session.identity:
@@ -389,7 +408,14 @@ class UpdateLink:
             return  # it was told before
         if update.grant is not None and not update.is_measured and not update.left_bytes:
             self._tell_measured(update, time.monotonic())
-        update.done(outcome(update))
+        update.settle(outcome(update))
+
+
+def _outcome_of(update: OutgoingUpdate, error: HostlibError) -> PartOutcome | HostlibError:
+    """Return what an update's denial means: without a place at a replicated server, a drop."""
+    if isinstance(error, UnplannedUpdateError):
+        return PartOutcome(shard=update.shard, drop_reason=str(error))
+    return error
 
 
 def closed_error() -> PeerClosedError:

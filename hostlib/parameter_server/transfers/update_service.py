@@ -10,53 +10,48 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, final
 
+from ...control.stations.replica_terms import ReplicaFailed, ReplicaReceived
 from ...control.stations.station import (
     CommitExpected,
     CommitSkipped,
+    GatherExpected,
     ServerProgress,
     StationCut,
     StationEvent,
     StationRegistered,
     StationReport,
     TransferDelivered,
+    TransferDropped,
+    TransferGranted,
+    TransferRefused,
     UpdatesCommitted,
 )
-from ...errors import HostlibError, PeerMismatchError, StaleUpdateError
+from ...errors import HostlibError, PeerMismatchError, StaleUpdateError, UnplannedUpdateError
 from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import CommittedFrame, FrameKind, SummedUpdate
 from ..summed_updates import SumMember, pack_members_into
 from ..tables.change import ScheduledUpdate, TableChange
 from ..tables.refusals import is_replaced
 from ..tables.service import TableService
+from .committed_update import CommittedUpdate, fate, guard
+from .grant_pace import note_pace
 from .known_updates import KnownUpdates, UpdateName, name_in, name_of
 from .place_order import PlaceOrder, ReadyUpdate, UpdateKey
+from .replicas.commit_gate import CommitGate
 from .update_port import IncomingUpdate, UpdatePort
 
 MOST_HELD_BYTES: Final = 1 << 30
 """Updates that have come, and wait or are on their path through the log."""
 KEPT_REFUSED: Final = 256
 """How many refused updates are remembered, for places that are told later."""
-EARLY_S: Final = 0.2
-"""An update that comes in less than half of its planned time is early, by more than this."""
 _logger = logging.getLogger(__name__)
-
-
-class CommittedUpdate(NamedTuple):
-    """An update that the server has applied, for callbacks."""
-
-    worker_id: int
-    table: int
-    """The table's number, see TableDefinition."""
-    version: int
-    """Number of updates that the model contains with it."""
-    delay: int
-    """Number of updates that were applied between its version and itself."""
-    is_granted: bool
 
 
 class _Submitted(NamedTuple):
     update: IncomingUpdate
     is_in_place: bool
+    was_replaced: bool
+    """At a replica: another process is its worker now, but the server has applied it."""
 
 
 @final
@@ -66,6 +61,7 @@ class UpdateService:
     `counters`: granted_updates (applied in their places), late_updates (granted, but their place
     was over), ungranted_updates, stale_updates (refused: older than tau_max), denied_updates
     (refused by the tables), forgotten_updates (of worker processes that were replaced),
+    withheld_updates (without a place, though a replica follows; refused),
     repeated_updates (had come before), early_updates (came long before their planned time),
     unplanned_updates (granted, but the scheduler has not told of them), skipped_places and
     abandoned_places (of the sequence: the scheduler's word, or the server had waited long enough).
@@ -81,12 +77,15 @@ class UpdateService:
         tau_max: int | None = None,
         place_wait_s: float = 5.0,
         most_held_bytes: int = MOST_HELD_BYTES,
+        is_replica: bool = False,
     ) -> None:
         self.counters: Counter[str] = Counter()
         self.problem: HostlibError | None = None
         """Why the scheduler has refused this server, and knows nothing of it."""
         self.tell: Callable[[StationReport, int], None] = _tell_nobody
         """Tells the scheduler, within a registration."""
+        self.on_promoted: Callable[[], None] = lambda: None
+        """Called when this replica has become the server."""
         self.on_update: Callable[[CommittedUpdate], None] | None = None
         """Called after each update, in the loop's thread: MLfabric's registerUpdateCallback."""
         self.on_request: Callable[[int, int], None] | None = None
@@ -96,6 +95,16 @@ class UpdateService:
         self._tau_max = tau_max
         self._most_held_bytes = most_held_bytes
         self._order = PlaceOrder[IncomingUpdate](place_wait_s)
+        self.gate: Final = CommitGate(
+            self._order,
+            loop,
+            tables.state,
+            is_replica=is_replica,
+            take=self._take,
+            report_state=self._report,
+            on_promoted=self._promoted,
+        )
+        """What may be applied, if there is a replica."""
         self._ports: dict[int, UpdatePort] = {}
         self._incarnations: dict[int, int] = {}
         self._known = KnownUpdates(tables)
@@ -177,7 +186,7 @@ class UpdateService:
             return
         has_grant = update.head.is_granted and all(member.transfer_id for member in members)
         if has_grant:
-            self._check_pace(update, now_s)
+            note_pace(self._order, update, self.counters, now_s, is_registered=self._is_registered)
         self._known.add(update)
         if stale is not None:
             ready = self._order.arrive(_key(update), None, update, now_s)[1:]
@@ -188,9 +197,17 @@ class UpdateService:
             sequence = members[0].sequence if has_grant else None
             ready = self._order.arrive(_key(update), sequence, update, now_s)
             is_late = any(each.item is update and not each.is_in_place for each in ready)
-            for member in members:
-                self._report(TransferDelivered(*_key_of(member), has_grant and not is_late))
+            if not (is_late and self.gate.refusal(update)):
+                for member in members:
+                    self._report(self._arrival(member, is_granted=has_grant and not is_late))
         self._take(ready)
+
+    def _arrival(self, update: SummedUpdate | UpdateKey, *, is_granted: bool) -> StationReport:
+        """Return what the scheduler is told of an update that is there."""
+        worker_id, transfer_id = update.worker_id, update.transfer_id
+        if self.gate.is_replica:
+            return ReplicaReceived(worker_id, transfer_id)
+        return TransferDelivered(worker_id, transfer_id, is_granted)
 
     # The station's events.
 
@@ -199,38 +216,57 @@ class UpdateService:
         match event:
             case StationRegistered():
                 self._is_registered, self._registration = True, event.registration
+                self.gate.on_registered(event.allowed)
                 ready = self._order.restart(event.next_sequence)
                 for update in self._order.held():
                     for member in update.members:
-                        self._report(TransferDelivered(*_key_of(member), is_granted=True))
-                self._report(UpdatesCommitted(self._tables.state.num_commits))
+                        self._report(self._arrival(member, is_granted=True))
+                self._report_version()
                 self._take(ready)
             case StationCut():
                 self._is_registered = False
+                self.gate.on_cut()
             case CommitExpected():
                 has_come, ready = self._order.expect(event, time.monotonic())
                 if has_come:
                     key = UpdateKey(event.worker_id, event.transfer_id)
-                    is_refused = key in self._refused
-                    self._report(TransferDelivered(*key, is_granted=True, is_refused=is_refused))
+                    arrival = self._arrival(key, is_granted=True)
+                    if isinstance(arrival, TransferDelivered):
+                        arrival = arrival._replace(is_refused=key in self._refused)
+                    self._report(arrival)
                 self._take(ready)
             case CommitSkipped():
                 self.counters["skipped_places"] += 1
                 self._take(self._order.skip(event.sequence))
-            case _:
+            case TransferGranted() | TransferDropped() | TransferRefused() | GatherExpected():
                 pass  # for workers
+            case _:
+                self.gate.on_event(event)
+                self._answer_state()
 
     def on_failed(self, error: HostlibError) -> None:
-        """Learn that the scheduler refuses this server; updates are applied as they come."""
+        """Learn that the scheduler refuses this process; servers apply updates as they come."""
         self.problem = error
         self._is_registered = False
-        _logger.error("no transfer scheduling, updates are applied as they come: %s", error)
+        self.gate.on_failed(error)
+        what = "updates are refused" if self.gate.is_closed else "updates are applied as they come"
+        _logger.error("no transfer scheduling, %s: %s", what, error)
 
     # The tables call the methods below.
 
+    def refusal(self, request: TableChange) -> HostlibError | None:
+        """Return why a change that is no TRANSFER has no effect, None if it may have."""
+        return self.gate.refusal_of_change(request)
+
     def on_update_applied(self, request: TableChange) -> None:
         """Tell workers and scheduler, unless a worker's process was replaced meanwhile."""
-        update, is_in_place = self._submitted.pop(UpdateName(*request[1:4]))
+        update, is_in_place, was_replaced = self._submitted.pop(UpdateName(*request[1:4]))
+        self._report_soon()
+        if was_replaced:
+            self.counters["granted_updates"] += 1
+            self._known.discard(update)
+            self.release(update)
+            return
         members = update.members
         if not self._known.are_applied(update):
             self._return_sum(update) if update.summed else self._forget(update)
@@ -242,9 +278,6 @@ class UpdateService:
         if update.summed:
             self.counters["summed_updates"] += len(members)
             self._answer_sum(update)
-        if not self._is_report_due:
-            self._is_report_due = True
-            self._loop.call_later(0, self._report_version)
         self.release(update)
 
     def _tell_committed(
@@ -256,44 +289,52 @@ class UpdateService:
         is_in_place: bool,
     ) -> None:
         delay = max(0, version - 1 - member.version)
-        self.counters[_fate(update.head.is_granted, is_in_place)] += 1
+        self.counters[fate(update.head.is_granted, is_in_place)] += 1
         port = self._port_of(*member[:2])
         if port is not None:
             port.on_committed(CommittedFrame(member.number, version, delay))
         callback = self.on_update
         if callback is not None:
             committed = CommittedUpdate(member.worker_id, table, version, delay, is_in_place)
-            _guard(lambda: callback(committed))
+            guard(lambda: callback(committed))
 
     def on_update_denied(self, request: TableChange, error: HostlibError) -> None:
         """Tell the worker why its update has no effect."""
-        update, _ = self._submitted.pop(UpdateName(*request[1:4]))
+        update, is_in_place, _ = self._submitted.pop(UpdateName(*request[1:4]))
+        self._report_soon()
         if update.summed:
             self._return_sum(update)
             return
         self.counters["denied_updates"] += 1
         self._refuse(update, error)
+        if self.gate.is_replica and is_in_place:
+            self._report(ReplicaFailed(str(error)))
 
     def on_model_read(self, worker_id: int, table: int) -> None:
         """Tell the callback."""
         callback = self.on_request
         if callback is not None:
-            _guard(lambda: callback(worker_id, table))
+            guard(lambda: callback(worker_id, table))
 
     def _take(self, ready: Iterable[ReadyUpdate[IncomingUpdate]]) -> None:
         """Have updates applied, in this order; then wait for the next place."""
         for update, is_in_place in ready:
-            if not self._known.are_current(update):
+            unplanned = None if is_in_place else self.gate.refusal(update)
+            if unplanned is not None:
+                self.gate.keep(update) if self.gate.is_holding else self._deny(update, unplanned)
+                continue
+            was_replaced = not self._known.are_current(update)
+            if was_replaced and not (self.gate.is_replica and is_in_place):
                 self._return_sum(update) if update.summed else self._forget(update)
                 continue
             stale = self._staleness(update)
             if stale is not None:
                 self._deny(update, stale)
             else:
-                self._submit(update, is_in_place)
+                self._submit(update, is_in_place, was_replaced)
         self._await_place()
 
-    def _submit(self, update: IncomingUpdate, is_in_place: bool) -> None:
+    def _submit(self, update: IncomingUpdate, is_in_place: bool, was_replaced: bool) -> None:
         head, payload = update.head, update.payload
         assert payload is not None
         if update.summed:
@@ -301,10 +342,11 @@ class UpdateService:
             pack_members_into(payload, members)
         else:
             factor = head.factor if head.is_granted else 1.0
-            ScheduledUpdate(factor, head.open_from).pack_into(payload)
+            open_from = 0 if was_replaced else head.open_from
+            ScheduledUpdate(factor, open_from).pack_into(payload)
         kind = FrameKind.SUM if update.summed else FrameKind.TRANSFER
         name = name_of(update)
-        self._submitted[name] = _Submitted(update, is_in_place)
+        self._submitted[name] = _Submitted(update, is_in_place, was_replaced)
         self._tables.submit_update(TableChange(kind, *name, head.table, head.num_keys), payload)
 
     def _await_place(self) -> None:
@@ -331,8 +373,8 @@ class UpdateService:
 
     def _staleness(self, update: IncomingUpdate) -> StaleUpdateError | None:
         """Return why an update is too old to be applied next."""
-        if self._tau_max is None:
-            return None
+        if self._tau_max is None or self.gate.is_replica:
+            return None  # a replica applies what its server has applied
         submitted = sum(len(each.update.members) for each in self._submitted.values())
         now = self._tables.state.num_commits + submitted
         for version, member in enumerate(update.members, now):
@@ -346,11 +388,12 @@ class UpdateService:
                 return StaleUpdateError(text, delay, self._tau_max)
         return None
 
-    def _deny(self, update: IncomingUpdate, error: StaleUpdateError) -> None:
+    def _deny(self, update: IncomingUpdate, error: StaleUpdateError | UnplannedUpdateError) -> None:
         if update.summed:
             self._return_sum(update)
             return
-        self.counters["stale_updates"] += 1
+        is_stale = isinstance(error, StaleUpdateError)
+        self.counters["stale_updates" if is_stale else "withheld_updates"] += 1
         self._refuse(update, error)
 
     def _return_sum(self, update: IncomingUpdate) -> None:
@@ -392,7 +435,8 @@ class UpdateService:
     def _free_refused(self, update: IncomingUpdate) -> None:
         key, granted = _key(update), update.head.is_granted
         self._refused.append(key)
-        self._report(TransferDelivered(*key, is_granted=granted, is_refused=True))
+        if not self.gate.is_replica:
+            self._report(TransferDelivered(*key, is_granted=granted, is_refused=True))
         self._known.discard(update)
         self.release(update)
 
@@ -406,38 +450,33 @@ class UpdateService:
         if port is not None and update.head.number in worker.updates:
             port.on_committed(CommittedFrame(update.head.number, state.num_commits, 0))
 
-    def _check_pace(self, update: IncomingUpdate, now_s: float) -> None:
-        """Count a worker that seems to ignore its grants."""
-        if update.head.has_left_group:
-            self.counters["left_updates"] += 1
-            return
-        for member in update.members:
-            self._check_pace_of(_key_of(member), member.sequence, now_s)
-
-    def _check_pace_of(self, key: UpdateKey, sequence: int, now_s: float) -> None:
-        told = self._order.expected(key)
-        if told is None:
-            is_over = self._order.next is None or sequence < self._order.next
-            self.counters["unplanned_updates"] += self._is_registered and not is_over
-            return
-        place, told_s = told
-        early_s = told_s + place.due_s - now_s
-        if early_s > max(EARLY_S, place.due_s / 2):
-            self.counters["early_updates"] += 1
-            _logger.warning(
-                "transfer %d of worker %d came %.1f s before its time: the worker seems to ignore"
-                " its grants. Update it, or its library",
-                key.transfer_id,
-                key.worker_id,
-                early_s,
-            )
-
     def _report(self, report: StationReport) -> None:
         self.tell(report, self._registration)
 
+    def _report_soon(self) -> None:
+        if not self._is_report_due:
+            self._is_report_due = True
+            self._loop.call_later(0, self._report_version)
+
     def _report_version(self) -> None:
         self._is_report_due = False
-        self._report(UpdatesCommitted(self._tables.state.num_commits))
+        self._report(UpdatesCommitted(self._tables.state.num_commits, self._next_sequence))
+        self._answer_state()
+
+    def _answer_state(self) -> None:
+        commits, is_settled = self._tables.state.num_commits, not self._submitted
+        self.gate.answer(commits, self._next_sequence, is_settled=is_settled)
+
+    @property
+    def _next_sequence(self) -> int:
+        """The first place that is not over here."""
+        in_log = (each.update.members[0] for each in self._submitted.values() if each.is_in_place)
+        return min((first.sequence for first in in_log), default=self._order.next or 0)
+
+    def _promoted(self) -> None:
+        """Go on as the server."""
+        self._report_soon()
+        self.on_promoted()
 
     def _port(self, update: IncomingUpdate) -> UpdatePort | None:
         return self._port_of(update.worker_id, update.incarnation)
@@ -451,23 +490,9 @@ def _tell_nobody(_report: StationReport, _registration: int) -> None:
     """Do nothing: there is no scheduler."""
 
 
-def _guard(callback: Callable[[], None]) -> None:
-    """Run a user's callback, and log its exception: the server goes on."""
-    try:
-        callback()
-    except Exception:
-        _logger.exception("a callback of scheduled updates failed")
-
-
 def _key(update: IncomingUpdate) -> UpdateKey:
     return _key_of(update.members[0])
 
 
 def _key_of(member: SummedUpdate) -> UpdateKey:
     return UpdateKey(member.worker_id, member.transfer_id)
-
-
-def _fate(is_granted: bool, is_in_place: bool) -> str:
-    if is_in_place:
-        return "granted_updates"
-    return "late_updates" if is_granted else "ungranted_updates"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import final
 
 from ...control.stations.station import StationKind, TransferStation
@@ -21,24 +22,39 @@ class UpdateStation:
     """Registers as soon as it is made. Without options, updates are applied as they come."""
 
     def __init__(
-        self, tables: TableService, loop: EventLoop, shard: int, options: TransferOptions | None
+        self,
+        tables: TableService,
+        loop: EventLoop,
+        shard: int,
+        options: TransferOptions | None,
+        *,
+        replica_at: tuple[str, int] | None = None,
     ) -> None:
-        """Raises ConfigurationError and CredentialsError."""
+        """`replica_at`: this is the replica of server `shard`, and workers reach it there.
+
+        Raises ConfigurationError and CredentialsError.
+        """
         self._loop = loop
         self._station: TransferStation | None = None
         if options is None:
             self.service = UpdateService(tables, loop)
             return
         service = self.service = UpdateService(
-            tables, loop, tau_max=options.tau_max, place_wait_s=options.place_wait_s
+            tables,
+            loop,
+            tau_max=options.tau_max,
+            place_wait_s=options.place_wait_s,
+            is_replica=replica_at is not None,
         )
+        kind = StationKind.SERVER if replica_at is None else StationKind.REPLICA
         self._station = TransferStation(
-            options.station(StationKind.SERVER, shard),
+            replace(options.station(kind, shard), reached_at=replica_at),
             progress=lambda: service.progress,
             on_event=lambda event: self._post(lambda: service.on_event(event)),
             on_failed=lambda error: self._post(lambda: service.on_failed(error)),
         )
         service.tell = self._station.send
+        service.on_promoted = self._station.become_server
         self._station.start()
 
     def close(self) -> None:

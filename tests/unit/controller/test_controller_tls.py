@@ -106,7 +106,7 @@ def test_each_role_opens_its_own_methods(
     opened = {name for name, status in found.items() if status not in REFUSED}
     assert opened == {
         Role.WORKER: {"Join", "FollowAsWorker"},
-        Role.SERVER: {"ServeRows", "FollowAsServer"},
+        Role.SERVER: {"ServeRows", "FollowAsServer", "FollowAsReplica"},
         Role.OPERATOR: {method.name for method in METHODS},
         Role.READ_ONLY: {
             *("ShowController", "ListJobs", "ShowJob", "ListSwitches", "ShowSwitch"),

@@ -176,6 +176,17 @@ def test_version_that_the_server_reports_later(tmp_path: Path):
         ({"div_max": math.nan}, StatusCode.INVALID_ARGUMENT, "Register.div_max is nan"),
         ({"job_token": "x"}, StatusCode.PERMISSION_DENIED, "refuses worker 5, which has a job"),
         ({"station_id": 0, "identity": b"x" * 16}, StatusCode.ALREADY_EXISTS, "another process"),
+        ({"follow": "FollowAsReplica"}, StatusCode.INVALID_ARGUMENT, "address '' and port 0"),
+        (
+            {"follow": "FollowAsReplica", "address": "here", "port": 1},
+            StatusCode.INVALID_ARGUMENT,
+            "workers need an IPv4 address and a port",
+        ),
+        (
+            {"follow": "FollowAsReplica", "address": "10.0.0.1", "port": 1, "station_id": 64},
+            StatusCode.INVALID_ARGUMENT,
+            "ids of servers lie below 64",
+        ),
     ],
 )
 def test_station_is_refused(tmp_path: Path, fields: dict[str, Any], code: StatusCode, text: str):

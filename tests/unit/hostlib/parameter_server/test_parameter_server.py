@@ -435,6 +435,7 @@ SCHEDULED = ["--controller", "here:1", "--transfer-job", "j", "--transfer-host",
         (["--controller", "here:1", "--transfer-job", "j"], "the name of this host"),
         ([*SCHEDULED, "--tau-max", "-1"], "tau_max -1; give 0 to 2^32 - 1"),
         ([*SCHEDULED, "--place-wait", "0"], "place wait 0.0 s"),
+        (["--replica-of", "0"], "a replica of server 0 needs scheduled updates"),
     ],
 )
 def test_command_refuses_bad_options_of_scheduled_updates(
