@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -70,6 +71,9 @@ class JobTransfers:
                 batch_max=config.batch_max,
                 batch_wait_s=config.batch_wait_s,
                 commit_order=CommitOrder.SEQUENCE,  # as servers apply updates
+                gather_wait_s=min(config.gather_wait_s, config.grant_wait_s / 2),
+                gather_slack_s=config.gather_slack_s,
+                lost_after=math.inf,  # what is overdue is given up by TransferFlow
             ),
             config,
             log,
@@ -98,6 +102,7 @@ class JobTransfers:
                 station.station_id, WorkerPlace(worker_id=station.station_id, first_id=first_id)
             )
             worker.take_place(station)
+            self.flow.groups.note_station(station)
             return
         name = server_name(station.station_id)
         server = self.servers.setdefault(
@@ -177,6 +182,10 @@ class JobTransfers:
                 if rates is not None:
                     self._rates = rates
                     self.replace_network("the estimates of what links carry have changed")
+            case "gathered":
+                self.flow.gathered(worker, message.gathered)
+            case "left":
+                self.flow.left_group(worker, message.left)
             case other:
                 raise InvalidJobError(f"unexpected message {other!r} of a worker")
 

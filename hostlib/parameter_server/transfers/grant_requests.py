@@ -131,6 +131,7 @@ class GrantRequests:
                 update.payload.nbytes,
                 update.version,
                 update.norm,
+                update.sum_key,
                 update.clock,
             )
         )

@@ -102,7 +102,7 @@ def test_a_worker_registers_asks_and_hears(
         assert (register.tau_max, register.div_max) == (0, 2.5)
         assert (register.identity, len(register.identity)) == (asked.identity, 16)
         assert fake.tokens == ["Bearer secret"]
-        watched.station.send(TransferRequested(17, 2, 1000, 5, 1.5, 3), 1)
+        watched.station.send(TransferRequested(17, 2, 1000, 5, 1.5, clock=3), 1)
         watched.station.send(TransferWithdrawn(17, is_sent_ungranted=True), 1)
         watched.station.send(RateObserved(17, 1000, 0.25, 0.125), 1)
         assert fake.wait_for(worker(3), "requested")[0] == api.TransferRequested(
