@@ -46,8 +46,6 @@ class OutgoingUpdate:
     """Keys, then values."""
     version: int
     norm: float
-    clock: int
-    """Iterations that the worker had ended when it asked; 0 in asynchronous jobs."""
     done: Callable[[PartOutcome | HostlibError], None]
     number: int = 0
     """At the server; given when it is to be sent."""
@@ -55,6 +53,8 @@ class OutgoingUpdate:
     """On its path to an aggregator: what the server would be told; 0: what the link knows."""
     sum_key: int = 0
     """See TransferRequested."""
+    clock: int = 0
+    """Iterations that the worker had ended when it asked; 0 in asynchronous jobs."""
     summed: tuple[SummedUpdate, ...] = ()
     """Of a sum: the updates in it."""
     is_in_group: bool = False
