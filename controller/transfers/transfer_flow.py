@@ -141,6 +141,7 @@ class TransferFlow:
         """Note that a member sends its update to the server itself."""
         record = self.groups.left(worker, message)
         if record is not None:
+            self._tracker.withdrawn(record.key)  # it is sent over another path than planned
             self._note("left", record)
 
     def arrived(self, server: ServerPlace, record: TransferRecord, *, is_refused: bool) -> None:

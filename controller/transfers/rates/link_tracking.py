@@ -36,6 +36,8 @@ _MOST_LATE: Final = 4.0
 """A report is awaited for so many times the planned time of its update, and `INTERVAL_S`."""
 _WITNESSES: Final = 16
 """Most other updates that are looked at for each that was late."""
+_MOST_AWAITED: Final = 16
+"""Late updates that wait for the reports of others; older ones are forgotten."""
 KEPT: Final = 1024
 """Grants that are remembered."""
 
@@ -103,13 +105,14 @@ class LinkTracker:
         if found is None or found.ended_s or sent.seconds <= 0:
             return None
         found.report(now_s - sent.seconds, now_s)
+        self._forget(now_s)
         late_s = found.late_s
         if late_s > LATE * found.planned_s + SLACK_S:
             if sent.network_wait_s is None:
                 return None
             if sent.network_wait_s < NETWORK_SHARE * late_s:
                 return RateVerdict.WORKER
-            self._late.append(found)
+            self._late = [*self._late, found][-_MOST_AWAITED:]
             verdict = RateVerdict.NETWORK
         else:
             for link in found.links:
@@ -131,6 +134,14 @@ class LinkTracker:
                 found[host] = (up, down), rates
         return found
 
+    def _forget(self, now_s: float) -> None:
+        """Forget the oldest grants if what they have shown is long past."""
+        while self._granted:
+            key, oldest = next(iter(self._granted.items()))
+            if (oldest.ended_s or _given_up_s(oldest)) >= now_s - 2 * MEMORY_S:
+                return
+            del self._granted[key]
+
     def _judge(self, now_s: float) -> None:
         """Look for what has kept late updates back, once those beside them are reported, too."""
         waiting: list[TrackedGrant] = []
@@ -145,8 +156,7 @@ class LinkTracker:
         is_beside = other.spans[0].start_s < late.ended_s and any(
             link in late.links for link in other.links
         )
-        most_s = _MOST_LATE * other.planned_s + INTERVAL_S
-        is_expected = not other.ended_s and now_s < other.spans[0].start_s + most_s
+        is_expected = not other.ended_s and now_s < _given_up_s(other)
         return is_beside and is_expected
 
     def _blame(self, late: TrackedGrant, now_s: float) -> None:
@@ -208,13 +218,21 @@ class LinkTracker:
 
     def _was_clean(self, link: HostLink, clean: TrackedGrant, now_s: float) -> None:
         """Let an estimate grow if grants have used all of it."""
+        estimate = self._estimates.bits_per_s(*link)
+        is_whole = estimate == self._rates[link.host][link.direction is TransferDirection.DOWN]
+        if is_whole or now_s - self._counted_s.get(link, -INTERVAL_S) < INTERVAL_S:
+            return
         start_s, end_s = clean.spans[0].start_s, clean.spans[-1].end_s
         planned = sum(
             each.planned_bits(start_s, end_s)
             for each in self._granted.values()
             if link in each.links
         )
-        is_full = planned >= FULL * self._estimates.bits_per_s(*link) * (end_s - start_s)
-        if is_full and now_s - self._counted_s.get(link, -INTERVAL_S) >= INTERVAL_S:
+        if planned >= FULL * estimate * (end_s - start_s):
             self._estimates.was_clean(*link)
             self._counted_s[link] = now_s
+
+
+def _given_up_s(grant: TrackedGrant) -> float:
+    """Return when a report is no longer awaited."""
+    return grant.spans[0].start_s + _MOST_LATE * grant.planned_s + INTERVAL_S

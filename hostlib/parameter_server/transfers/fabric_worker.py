@@ -215,7 +215,6 @@ class FabricWorker:
                 version=int(self.commits[shard]),
                 norm=each * self._step_scale,
                 sum_key=sum_key(self._definition, num_keys, payload.nbytes),
-                clock=0,
                 done=gathering.take,
             )
             for (shard, payload, num_keys), each in zip(parts, norms, strict=True)

@@ -55,6 +55,8 @@ class OutgoingUpdate:
     """On its path to an aggregator: what the server would be told; 0: what the link knows."""
     sum_key: int = 0
     """See TransferRequested."""
+    clock: int = 0
+    """Iterations that the worker had ended when it asked; 0 in asynchronous jobs."""
     summed: tuple[SummedUpdate, ...] = ()
     """Of a sum: the updates in it."""
     is_in_group: bool = False

@@ -246,3 +246,17 @@ def test_what_is_withdrawn_or_long_past_is_forgotten() -> None:
     assert made.observe(oldest, SentUpdate(2.0, 1.0), 2.0) is None
     made.granted((0, 3), ("h1>",), (), BITS)
     assert made.observe((0, 3), SentUpdate(2.0, 1.0), 2.0) is None, "it crosses no link"
+
+
+def test_what_waits_and_what_is_remembered_is_bounded() -> None:
+    made = tracker()
+    grant(made, 0, "h9", mbits=1)  # 100 s, and nobody reports it
+    for number in range(1, 41):
+        send(made, number, 2.0, 2.0 + number, worker="h1")
+    assert made.slowed() == {}, "the report of the first one is awaited"
+    assert len(made._late) == 16
+    assert len(made._granted) == 41
+    send(made, 41, 1.0, 402.0)
+    assert not made._late, "no longer"
+    send(made, 42, 1.0, 500.0)
+    assert len(made._granted) == 1

@@ -98,7 +98,6 @@ def measure(
         payload=memoryview(bytearray(NUM_BYTES)),
         version=0,
         norm=1.0,
-        clock=0,
         done=lambda _outcome: None,
         grant=TransferGranted(1, SPANS, 0, 1.0),
         rate=GrantedRate(SPANS, loop.now_s),
@@ -135,7 +134,6 @@ def test_time_is_added_up_until_a_connection_breaks() -> None:
         payload=memoryview(bytearray(8)),
         version=0,
         norm=1.0,
-        clock=0,
         done=lambda _outcome: None,
     )
     update.note_held(True, 1.0)
