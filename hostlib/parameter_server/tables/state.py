@@ -32,7 +32,7 @@ from ..hot_server.changes import HotChange, HotLayout
 from ..hot_server.rounds import count_workers
 from ..hot_server.state import DecidedRounds, HotState
 from ..rows import PulledRows, RowTable
-from ..summed_updates import SumMember, are_open, count_update, unpack_members
+from ..summed_updates import SumMember, are_open, count_update, is_open, unpack_members
 from .change import (
     MAX_OPEN_REQUESTS,
     UPDATE_BYTES,
@@ -93,6 +93,8 @@ class WorkerProgress:
 
     Only those whose outcome the worker may not know yet: see `ScheduledUpdate.open_from`.
     """
+    updates_from: int = 0
+    """This process's scheduled updates before this number are over: none counts any more."""
 
 
 @dataclass
@@ -350,6 +352,7 @@ class TableState:
         worker.incarnation, worker.number = request.incarnation, 0
         worker.denied.clear()
         worker.updates.clear()
+        worker.updates_from = 0
         # The new process does the iteration that the old one did not end once more.
         for table in self.tables.values():
             begun = table.waiting.get(worker.clock, [])
@@ -436,7 +439,7 @@ class TableState:
         """Apply a scheduled update, unless it has been applied."""
         update = ScheduledUpdate.unpack(payload)
         table, keys, gradients = self._scheduled(request, payload[UPDATE_BYTES:])
-        if request.number < update.open_from or request.number in worker.updates:
+        if request.number < update.open_from or not is_open(worker, request.number):
             return
         if update.factor != 1.0:
             gradients = gradients * np.float32(update.factor)
