@@ -4,8 +4,9 @@
 
 Workers, idle workers and a server are in network namespaces, on links of one rate; the controller's
 own scheduler plans, on a share of that rate. In each round, all workers push an update of one size
-at once. Rounds with aggregators and without take turns, in two jobs. After each round, the model
-must be the exact sum, and its version the number of updates.
+at once. Rounds with aggregators and without take turns, in two jobs. Then each worker pushes again
+whenever its update is committed. After each round, the model must be the exact sum, and its version
+the number of updates.
 Run as root: python benchmarks/scheduler/live_groups.py
 """
 
@@ -21,7 +22,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Generator
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -78,6 +79,15 @@ class PushRoundFigures:
     """To the server: updates by themselves, and sums."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class TrainingFigures:
+    """What workers did that push without end."""
+
+    commits_per_s: float
+    bytes_per_commit: float
+    """Into the server's host."""
+
+
 class RunningController:
     """A controller in a thread of its own, at a Unix socket."""
 
@@ -91,7 +101,12 @@ class RunningController:
         self._controller: ControllerServer | None = None
 
     async def _run(self) -> None:
-        options = {"payload_share": SHARE, "grant_wait_s": 30.0, "server_wait_s": 60.0}
+        options = {
+            "payload_share": SHARE,
+            "grant_wait_s": 30.0,
+            "server_wait_s": 60.0,
+            "gather_slack_s": 5.0,
+        }
         made = transfer_controller(
             self._folder, self._rates, listen=self._address, transfers=options
         )
@@ -150,7 +165,9 @@ class GroupRig:
         num_values: int,
     ) -> None:
         self._controller, address = controller
-        self._fabric, self._job, self.num_rounds = Fabric(testbed), job, 0
+        self._fabric, self._job = Fabric(testbed), job
+        self._num_pushed = [0] * num_pushers
+        """By worker."""
         self._num_workers = num_pushers + num_idle
         hosts = [host.name for host in testbed.topology.hosts]
 
@@ -206,7 +223,7 @@ class GroupRig:
         if wait(futures, WAIT_S).not_done:
             raise SystemExit("an update was not committed")
         ingress = self._fabric.carried()[-1][1] - before
-        self.num_rounds += 1
+        self._num_pushed = [count + 1 for count in self._num_pushed]
         self._verify()
         planned_s, num_messages = self._controller.plan(self._job, len(futures))
         return PushRoundFigures(
@@ -217,16 +234,40 @@ class GroupRig:
             num_messages=num_messages,
         )
 
+    def train(self, seconds: float) -> TrainingFigures:
+        """Let each worker push again as soon as its update is committed; verify the model."""
+        before, started_s = self._fabric.carried()[-1][1], time.monotonic()
+        pushed = [0] * len(self.workers)
+
+        def work(number: int) -> None:
+            while time.monotonic() - started_s < seconds:
+                self.workers[number].push(self.updates[number]).result(WAIT_S)
+                pushed[number] += 1
+
+        with ThreadPoolExecutor(len(self.workers)) as pool:
+            list(pool.map(work, range(len(self.workers))))
+        took_s = time.monotonic() - started_s
+        ingress = self._fabric.carried()[-1][1] - before
+        self._num_pushed = [a + b for a, b in zip(self._num_pushed, pushed, strict=True)]
+        self._verify()
+        return TrainingFigures(
+            commits_per_s=sum(pushed) / took_s, bytes_per_commit=ingress / sum(pushed)
+        )
+
     def _verify(self) -> None:
         """Compare the model, which is an exact sum of whole numbers, and its version."""
         got = self.workers[0].get().result(WAIT_S)
-        num_updates = self.num_rounds * len(self.workers)
-        is_exact = (got == self.num_rounds * np.sum(self.updates, axis=0)).all()
+        num_updates = sum(self._num_pushed)
+        total = np.tensordot(np.array(self._num_pushed, np.float64), np.array(self.updates), 1)
+        is_exact = (got == total).all()
         if not is_exact or self.workers[0].commits.tolist() != [num_updates]:
             raise SystemExit(f"the model of job {self._job} is wrong")
         counters = self.server.updates.counters
         if counters["granted_updates"] != num_updates:
-            raise SystemExit(f"some updates did not travel by their grants: {dict(counters)}")
+            raise SystemExit(
+                "some updates were not applied in their places; is the machine too busy?"
+                f" {dict(counters)}"
+            )
         wait_until(
             lambda: self._controller.num_ended(self._job) == num_updates, "reports of all commits"
         )
@@ -305,6 +346,9 @@ def main() -> int:
     parser.add_argument("--idle", type=int, default=2, help="further workers, which gather (2)")
     parser.add_argument("--rounds", type=int, default=7, help="after a warm-up (7)")
     parser.add_argument("--json", type=Path, help="file that also gets the figures")
+    parser.add_argument(
+        "--seconds", type=float, default=20.0, help="of pushing without end, 0: none (20)"
+    )
     options = parser.parse_args()
     check_machine(has_torch=False)
     print(machine_line(describe_machine(has_torch=False)))
@@ -319,7 +363,19 @@ def main() -> int:
                 figures = rig.push()
                 if number:  # the first one is a warm-up
                     found[kind].append(figures)
+        trained = {
+            kind: rig.train(options.seconds)
+            for kind, rig in zip(KINDS, made, strict=True)
+            if options.seconds
+        }
     show(found, 1e6 * options.megabytes, options.workers)
+    if trained:
+        print(f"workers that push again at once, for {options.seconds:g} s:")
+        for kind, each in trained.items():
+            print(
+                f"{kind:8}  {each.commits_per_s:.2f} commits/s,"
+                f" {each.bytes_per_commit / 1e6:.2f} MB into the server for each"
+            )
     if options.json:
         rows = {kind: [asdict(row) for row in each] for kind, each in found.items()}
         options.json.write_text(json.dumps(rows, indent=2) + "\n", "utf-8")

@@ -288,9 +288,10 @@ class _Batch:
         places, alike = self._setting.places, self._setting.alike
         if not self._free and not places.switches:
             return None
-        rest = self._summable() if places.switches else ()
+        rest = self._summable()
         found = [self._at_switch(name, rest) for name in sorted(places.switches)]
-        found += [self._at_host(host) for host in alike.one_of_each(self._free, self._residual)]
+        hosts = alike.one_of_each(self._free, self._residual) if len(rest) > 1 else ()
+        found += [self._at_host(host, len(rest)) for host in hosts]
         groups = [group for group in found if group is not None]
         return min(
             groups,
@@ -306,11 +307,14 @@ class _Batch:
         alike = takewhile(lambda request: request.sum_key == key, rest)
         return list(alike) if key else []
 
-    def _at_host(self, host: str) -> TransferGroup | None:
-        """Return the group that a host gathers while the server's link is busy, if any."""
+    def _at_host(self, host: str, most: int) -> TransferGroup | None:
+        """Return the group that a host gathers while the server's link is busy, if any.
+
+        `most` updates may be added to the next one.
+        """
         first, residual = self._num_sent, self._residual
         legs = self._setting.gatherings.legs(first, host, residual, self._busy_s)
-        legs = legs[: len(self._summable())]
+        legs = legs[:most]
         if len(legs) < 2:
             return None
         requests = self._setting.ordered[first : first + len(legs)]

@@ -35,6 +35,7 @@ class UpdateCounts(Protocol):
     incarnation: int
     num_commits: int
     updates: list[int]
+    updates_from: int
 
 
 def head_bytes(num_members: int) -> int:
@@ -65,13 +66,22 @@ def are_open(members: Sequence[SumMember], workers: Sequence[UpdateCounts]) -> b
         member.worker_id < len(workers)
         and workers[member.worker_id].incarnation == member.incarnation
         and member.number >= member.open_from
-        and member.number not in workers[member.worker_id].updates
+        and is_open(workers[member.worker_id], member.number)
         for member in members
     )
 
 
+def is_open(worker: UpdateCounts, number: int) -> bool:
+    """Return whether an update of a worker's present process may still count.
+
+    A sum may come after one of its updates has come by itself, and the worker has gone on.
+    """
+    return number >= worker.updates_from and number not in worker.updates
+
+
 def count_update(worker: UpdateCounts, number: int, open_from: int) -> None:
     """Note that an update of a worker has been applied."""
+    worker.updates_from = max(worker.updates_from, open_from)
     kept = [each for each in worker.updates if each >= open_from]
     worker.updates = sorted((*kept, number))
     worker.num_commits += 1

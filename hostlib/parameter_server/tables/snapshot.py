@@ -191,6 +191,7 @@ def _restore_workers(state: TableState, described: list[dict[str, Any]]) -> None
             clock=int(worker["clock"]),
             num_commits=int(worker.get("num_commits", 0)),
             updates=[int(one) for one in worker.get("updates", ())],
+            updates_from=int(worker.get("updates_from", 0)),
         )
         for worker in described
     ]

@@ -32,7 +32,7 @@ from ..hot_server.changes import HotChange, HotLayout
 from ..hot_server.rounds import count_workers
 from ..hot_server.state import DecidedRounds, HotState
 from ..rows import PulledRows, RowTable
-from ..summed_updates import SumMember, are_open, count_update, unpack_members
+from ..summed_updates import SumMember, are_open, count_update, is_open, unpack_members
 from .change import (
     MAX_OPEN_REQUESTS,
     UPDATE_BYTES,
@@ -93,6 +93,8 @@ class WorkerProgress:
 
     Only those whose outcome the worker may not know yet: see `ScheduledUpdate.open_from`.
     """
+    updates_from: int = 0
+    """This process's scheduled updates before this number are over: none counts any more."""
 
 
 @dataclass
@@ -356,6 +358,7 @@ class TableState:
         worker.incarnation, worker.number = request.incarnation, 0
         worker.denied.clear()
         worker.updates.clear()
+        worker.updates_from = 0
         # The new process does the iteration that the old one did not end once more.
         for table in self.tables.values():
             begun = table.waiting.get(worker.clock, [])
@@ -448,7 +451,7 @@ class TableState:
         if is_replaced and update.open_from:
             return
         table, keys, gradients = self._scheduled(request, payload[UPDATE_BYTES:])
-        is_known = request.number < update.open_from or request.number in worker.updates
+        is_known = request.number < update.open_from or not is_open(worker, request.number)
         if is_known and not is_replaced:
             return
         if update.factor != 1.0:

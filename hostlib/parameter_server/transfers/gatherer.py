@@ -230,7 +230,8 @@ class Gatherer:
             self._close(key)
             coming = self._coming.pop(key, None)
             if coming is not None:
-                self._deny(coming, _too_late(coming))
+                self.counters["denied_members"] += 1
+                coming.port.on_denied(coming.head.number, _too_late(coming))  # and it is released
         group.awaited.clear()
 
     def _post_end(self, group: _Gathering, outcome: PartOutcome | HostlibError) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import NamedTuple, final
 
 from ...peers.frames import SummedUpdate
+from ..summed_updates import is_open
 from ..tables.service import TableService
 from .update_port import IncomingUpdate
 
@@ -53,12 +54,13 @@ class KnownUpdates:
         return name in self._here or self.is_applied(name)
 
     def is_applied(self, name: UpdateName) -> bool:
-        """Return whether the tables contain an update, as far as they still know it."""
+        """Return whether an update has been applied, or is over since its worker has gone on."""
         workers = self._tables.state.workers
         if name.worker_id >= len(workers):
             return False
         worker = workers[name.worker_id]
-        return worker.incarnation == name.incarnation and name.number in worker.updates
+        is_own = worker.incarnation == name.incarnation
+        return is_own and not is_open(worker, name.number)
 
     def are_applied(self, update: IncomingUpdate) -> bool:
         """Return whether the tables contain an update, or all of those in a sum."""

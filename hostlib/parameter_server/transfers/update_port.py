@@ -228,6 +228,12 @@ class UpdatePort:
             del self._incoming[piece.number]
             self._receiver.arrive(update)
 
+    def _stop(self, number: int) -> None:
+        """Throw away what still comes of an update."""
+        update = self._incoming.pop(number, None)
+        if update is not None:
+            self._free(update)
+
     def _free_all(self) -> None:
         incoming, self._incoming = self._incoming, {}
         for update in incoming.values():
@@ -245,12 +251,12 @@ class UpdatePort:
 
     def on_committed(self, committed: CommittedFrame) -> None:
         """Tell the worker that an update is applied; it may stop to send it again."""
-        self._incoming.pop(committed.number, None)
+        self._stop(committed.number)
         self._connection.send(committed)
 
     def on_denied(self, number: int, error: HostlibError) -> None:
-        """Tell the worker why an update has no effect."""
-        self._incoming.pop(number, None)
+        """Tell the worker why an update has no effect; what has come of it is forgotten."""
+        self._stop(number)
         text = memoryview(json.dumps(describe(error)).encode())
         self._connection.send(DeniedFrame(len(text), number, is_pull=False), text)
 
@@ -259,7 +265,7 @@ class UpdatePort:
         update = self._incoming.get(number)
         if update is not None and not update.is_repeated:
             return
-        self._incoming.pop(number, None)
+        self._stop(number)
         self._connection.send(SendAgainFrame(number))
 
     def on_room(self) -> None:

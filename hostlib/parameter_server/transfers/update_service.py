@@ -181,7 +181,9 @@ class UpdateService:
             return
         members, now_s = update.members, time.monotonic()
         stale = self._staleness(update)
-        if update.summed and (stale is not None or not self._known.are_new(update)):
+        has_been_refused = any(_key_of(member) in self._refused for member in members)
+        is_new = self._known.are_new(update) and not has_been_refused
+        if update.summed and (stale is not None or not is_new):
             self._return_sum(update)
             return
         has_grant = update.head.is_granted and all(member.transfer_id for member in members)

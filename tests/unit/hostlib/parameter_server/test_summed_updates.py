@@ -95,6 +95,27 @@ def test_a_sum_has_no_effect_if_one_of_its_updates_must_not_count(
     assert [(worker.num_commits, worker.updates) for worker in state.workers] == before
 
 
+@pytest.mark.parametrize("has_snapshot", [False, True])
+def test_a_sum_that_comes_after_its_updates_are_over_has_no_effect(has_snapshot: bool) -> None:
+    """The worker has sent update 4 by itself, learnt of its end, and gone on to update 5."""
+    state = tables()
+    state.apply(*total([member(0, 4, open_from=4)], 6.0))
+    state.apply(*total([member(0, 5, open_from=5)], 1.0))
+    assert state.workers[0].updates == [5]
+    if has_snapshot:
+        chunks = chain(capture(state), row_chunks([*state.tables.items()]))
+        state = TableState(NUM_WORKERS)
+        restore(state, [(name, bytes(payload)) for name, payload in chunks])
+    state.apply(*total([member(0, 4, open_from=4), member(1, 1)], 100.0))
+    assert value_of(state) == 7.0
+    assert state.num_commits == 2
+    enter = TableChange(FrameKind.ENTER, 0, INCARNATION + 1, 0, 1)
+    state.apply(enter, memoryview(b""))
+    begun = member(0, 1)._replace(incarnation=INCARNATION + 1)
+    state.apply(*total([begun], 1.0))
+    assert state.num_commits == 3, "another process numbers its updates from 1 again"
+
+
 def test_an_update_that_a_sum_contained_has_no_effect_alone() -> None:
     state = tables()
     state.apply(*total([member(0, 4), member(1, 1)], 6.0))

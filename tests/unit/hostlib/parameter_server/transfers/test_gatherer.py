@@ -65,12 +65,17 @@ class MemberPort:
     """A member's connection that notes what the member is told."""
 
     def __init__(self) -> None:
+        self.coming: dict[int, IncomingUpdate] = {}
+        self.gatherer: Gatherer
         self.denied: dict[int, HostlibError] = {}
         self.committed: list[CommittedFrame] = []
         self.rooms = 0
 
     def on_denied(self, number: int, error: HostlibError) -> None:
         self.denied[number] = error
+        coming = self.coming.pop(number, None)
+        if coming is not None:
+            self.gatherer.release(coming)
 
     def on_committed(self, committed: CommittedFrame) -> None:
         self.committed.append(committed)
@@ -96,6 +101,7 @@ class Rig:
         )
         for port in self.ports:
             entered: Any = port
+            port.gatherer = self.gatherer
             self.gatherer.enter(entered, INCARNATION)
 
     def expect(self, *workers: int, gather_s: float = 3.0, **changes: Any) -> None:
@@ -129,11 +135,14 @@ class Rig:
         update = IncomingUpdate(number, INCARNATION, head, 0.0, False, port)
         assert self.gatherer.reserve(update)
         update.payload = memoryview(bytearray(UPDATE_BYTES) + content)
+        self.ports[number].coming[head.number] = update
         return update
 
     def come(self, *numbers: int, keys: Any = KEYS, **changes: Any) -> None:
         for number in numbers:
-            self.gatherer.arrive(self.begin(number, keys, **changes))
+            update = self.begin(number, keys, **changes)
+            del self.ports[number].coming[update.head.number]
+            self.gatherer.arrive(update)
 
     def check_sum(self, members: Sequence[int]) -> OutgoingUpdate:
         """Check the one sum that was sent; return it."""

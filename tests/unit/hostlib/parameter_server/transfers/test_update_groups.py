@@ -65,6 +65,12 @@ def reported(scene: GroupScene) -> set[tuple[int, int]]:
     return {(each.worker_id, each.transfer_id) for each in delivered}
 
 
+def leave_all(member: FabricWorker) -> None:
+    """Give a member's groups up, as after `outcome_s`."""
+    for update in list(member._groups._legs):
+        member._groups.leave(update, "a test wants it")
+
+
 @pytest.mark.parametrize("has_log", [False, True])
 def test_a_sum_counts_as_its_updates(tmp_path: Path, has_log: bool) -> None:
     policy = GroupPolicy(MEMBERS, AGGREGATOR, factor=0.5)
@@ -222,6 +228,36 @@ def test_updates_that_come_in_a_sum_and_alone_count_once(outcome_s: float) -> No
         for seed in range(10):
             scene.push(seed)
         scene.check(10 * MEMBERS)
+        assert scene.cluster.servers[0].tables.state.num_commits == 10 * MEMBERS
+
+
+def test_a_sum_that_comes_after_its_members_have_gone_on_is_returned() -> None:
+    """The aggregator has the updates of the first round, and sends them after the second."""
+    policy = GroupPolicy(MEMBERS, AGGREGATOR)
+    policy.ghosts = [(MEMBERS, 999)]
+    with GroupScene(policy) as scene:
+        aggregator = scene.aggregator._aggregator
+        assert aggregator is not None
+        gatherer, loop = aggregator.gatherer, aggregator._peers.loop
+        for seed in range(2):
+            updates = [values(100 * seed + number) for number in range(MEMBERS)]
+            pairs = zip(scene.members, updates, strict=True)
+            futures = [member.push(update) for member, update in pairs]
+            count = MEMBERS * (seed + 1)
+            wait_until(
+                lambda count=count: scene.aggregator.gathered["gathered_updates"] == count,
+                "all members",
+            )
+            for member in scene.members:
+                member._loop.run(lambda member=member: leave_all(member))
+            assert all(future.result(WAIT_S).is_committed for future in futures)
+            scene.total += np.sum(updates, axis=0)
+            policy.ghosts = [(MEMBERS, 1000)]
+        for group in list(gatherer._groups.values()):  # by ghost
+            loop.run(lambda group=group: gatherer._send(group))
+        wait_until(lambda: scene.aggregator.gathered["sent_sums"] == 2, "both sums")
+        scene.await_counter("repeated_updates", 2)
+        scene.check(2 * MEMBERS)
 
 
 def test_a_sum_with_an_update_that_is_too_old_is_returned() -> None:
@@ -260,12 +296,6 @@ def test_a_sum_of_a_replaced_process_is_returned() -> None:
         assert futures[1].exception(WAIT_S) is not None
         got = successor.get().result(WAIT_S)
         np.testing.assert_array_equal(got, updates[0])
-
-
-def leave_all(member: FabricWorker) -> None:
-    """Give a member's groups up, as after `outcome_s`."""
-    for update in list(member._groups._legs):
-        member._groups.leave(update, "a test wants it")
 
 
 def test_updates_that_a_returned_sum_had_displaced_are_sent_again() -> None:
