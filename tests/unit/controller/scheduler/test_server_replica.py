@@ -252,3 +252,30 @@ def test_bad_options_are_refused() -> None:
         TransferScheduler(star(1), {SERVER: 0}, options)
     with pytest.raises(UnknownStationError, match="'h0' is no server of the job"):
         TransferScheduler(star(1), {"h1": 0}, options)
+
+
+def test_a_replica_joins_while_nothing_is_granted() -> None:
+    network = star(5, others={REPLICA: 100})
+    options = ReplicaOptions(host=REPLICA, bound=DivergenceBound(div_max=1.0))
+    sequence = SchedulerOptions(commit_order=CommitOrder.SEQUENCE)
+    scheduler = TransferScheduler(network, {SERVER: 3}, sequence)
+    assert not any(grant.replica_transfer for grant in five(scheduler))
+    with pytest.raises(InvalidTransferError, match="h0 has open grants"):
+        scheduler.add_replica(SERVER, options, 0.0)
+    scheduler.delivered(range(1, 6), 5.0)
+    scheduler.add_replica(SERVER, options, 5.0)
+    assert scheduler.replica_version(SERVER) == scheduler.version(SERVER) == 8
+    with pytest.raises(InvalidTransferError, match="h0 has a replica"):
+        scheduler.add_replica(SERVER, options, 5.0)
+    scheduler.submit(replace(push(6, worker="h1"), norm=0.75), 5.0)
+    (grant,) = grants_of(scheduler.decide(5.1))
+    assert grant.replica_transfer is not None
+    assert scheduler.is_expected_at_replica(SERVER, 6)
+    assert ids(scheduler.delivered([6], 6.2)) == [6]
+    assert scheduler.replica_distance(SERVER) == 0.75
+    assert scheduler.replica_received([6], 6.3) == []
+    assert scheduler.replica_distance(SERVER) == 0.0
+    assert not scheduler.is_expected_at_replica(SERVER, 6)
+    arrival = TransferScheduler(network, {SERVER: 0})
+    with pytest.raises(InvalidTransferError, match=r"give CommitOrder\.SEQUENCE"):
+        arrival.add_replica(SERVER, options, 0.0)
