@@ -97,6 +97,13 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "RateObserved.transfer_id": (0, 1 << 62),
     "RateObserved.size_bytes": (0, 1 << 40),
     "RateObserved.seconds": (0, 1e9),
+    "Aggregator.port": (1, 0xFFFF),
+    "TransferRequested.sum_key": (0, (1 << 32) - 1),
+    "UpdateGathered.group_id": (0, _MAX_POSITION),
+    "UpdateGathered.worker_id": (0, 0xFFFF),
+    "UpdateGathered.transfer_id": (0, 1 << 62),
+    "GroupLeft.group_id": (0, _MAX_POSITION),
+    "GroupLeft.transfer_id": (0, 1 << 62),
     "ShowTreeRequest.tensor_bytes": (0, 1 << 50),
 }
 """Least and greatest value of each number in a request; None: every value is allowed."""

@@ -64,6 +64,7 @@ class TransferScheduler:
     ) -> None:
         """`servers` are hosts, with the number of updates that each one's model contains now."""
         self._options = options or SchedulerOptions()
+        self._places = self._options.places
         self._open = OpenTransfers(network)
         self._tallies: defaultdict[str, WorkerTally] = defaultdict(WorkerTally)
         self._groups = OpenGroups(self._open)
@@ -140,7 +141,7 @@ class TransferScheduler:
         for server in self._servers.values():
             due_s = server.queue.due_s(self._options.batch_max, self._options.batch_wait_s)
             if due_s is not None and due_s <= now_s:
-                decisions += server.decide(now_s)
+                decisions += server.decide(now_s, self._places)
         for each in decisions:
             if isinstance(each, TransferDrop):
                 del self._server_of[each.request.transfer_id]
@@ -328,6 +329,14 @@ class TransferScheduler:
             server.queue.sort_out(lambda each: network.joins(each.worker, each.server))
         self._models.sort_out()
 
+    def replace_places(self, places: AggregationPlaces) -> None:
+        """Add later batches up at these places, instead of those of the options.
+
+        The network must have them. Groups that are planned stay as they are.
+        """
+        self._check_places(self._network, places)
+        self._places = places
+
     @property
     def _network(self) -> TransferNetwork:
         return self._open.residual.network
@@ -339,7 +348,9 @@ class TransferScheduler:
         for each in self._servers.values():
             if each.replica:
                 network.check_host(each.replica.host, "replica")
-        places = self._options.places or AggregationPlaces()
+        self._check_places(network, self._places or AggregationPlaces())
+
+    def _check_places(self, network: TransferNetwork, places: AggregationPlaces) -> None:
         for host in places.hosts:
             network.check_host(host, "aggregator")
         for switch, below in places.switches.items():

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -63,6 +64,8 @@ class JobTransfers:
                 batch_max=config.batch_max,
                 batch_wait_s=config.batch_wait_s,
                 commit_order=CommitOrder.SEQUENCE,  # as servers apply updates
+                gather_slack_s=config.gather_slack_s,
+                lost_after=math.inf,  # what is overdue is given up by TransferFlow
             ),
             config,
             log,
@@ -169,6 +172,10 @@ class JobTransfers:
                     self.flow.withdraw(record)
             case "rate_observed":
                 self.flow.observe(worker, message.rate_observed)
+            case "gathered":
+                self.flow.gathered(worker, message.gathered)
+            case "left":
+                self.flow.left_group(worker, message.left)
             case other:
                 raise InvalidJobError(f"unexpected message {other!r} of a worker")
 

@@ -45,6 +45,8 @@ class TransferConfig:
     """Rate of a host's link, each direction, where the file states none."""
     payload_share: float = 1.0
     """Share of each link's rate that grants may use. Headers of TCP take about a twentieth."""
+    gather_slack_s: float = 0.5
+    """An aggregator sends a sum so long after its planned time without what is missing."""
     overdue_ratio: float = 3.0
     """A granted update that is not delivered after so many times its planned time is withdrawn."""
     overdue_least_s: float = 5.0

@@ -15,6 +15,7 @@ from ..jobs.punctual_timer import PunctualTimer
 from ..scheduler.errors import NoRouteError, SchedulerError
 from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions
+from .live_groups import LiveGroups
 from .live_schedule import LiveSchedule
 from .server_place import ServerPlace
 from .transfer_config import TransferConfig
@@ -51,7 +52,16 @@ class TransferFlow:
         servers: Mapping[int, ServerPlace],
     ) -> None:
         """`workers` and `servers` are the job's places, by id; they may grow."""
-        self.schedule: Final = LiveSchedule(network, options, self._decided)
+        self.groups: Final = LiveGroups(
+            job_name,
+            config,
+            workers,
+            servers,
+            lambda: [*self.schedule.records, *self._parked.values()],
+        )
+        self.schedule: Final = LiveSchedule(
+            network, options, self._decided, self._given_up, self.groups.places
+        )
         self.began_s = self.schedule.now_s()
         self.drops: Counter[str] = Counter()
         """By reason."""
@@ -99,18 +109,25 @@ class TransferFlow:
     def withdraw(self, record: TransferRecord) -> None:
         """Give up a transfer that is parked, waits or is granted; nobody waits for it any more."""
         was_granted = record.state is TransferState.GRANTED
-        record.stop_timer()
         self._parked.pop((record.worker_id, record.transfer_id), None)
-        self._workers[record.worker_id].counts.withdrawn += 1
         ready = self.schedule.withdraw(record)
-        self._note("withdrawn", record)
-        self._end(record)
+        self._note_withdrawn(record)
         if was_granted:
-            server = self._servers[record.server_id]
-            del server.granted[record.sequence]
-            if server.station is not None:
-                server.station.send(skipped_message(record.sequence))
-            self._applied(server, ready)
+            self._skip(record)
+            self._applied(self._servers[record.server_id], ready)
+
+    def gathered(self, worker: WorkerPlace, message: pb.UpdateGathered) -> None:
+        """Note that an aggregator has an update of a group."""
+        record = self.groups.gathered(worker, message)
+        if record is not None:
+            self._note("gathered", record)
+            self.schedule.gathered(record)
+
+    def left_group(self, worker: WorkerPlace, message: pb.GroupLeft) -> None:
+        """Note that a member sends its update to the server itself."""
+        record = self.groups.left(worker, message)
+        if record is not None:
+            self._note("left", record)
 
     def arrived(self, server: ServerPlace, record: TransferRecord, *, is_refused: bool) -> None:
         """Note a granted update at its server."""
@@ -215,8 +232,35 @@ class TransferFlow:
             for record in worker.open_records:
                 record.stop_timer()
 
+    def _given_up(self, records: list[TransferRecord], ready: list[TransferRecord]) -> None:
+        """Go on without members that have not come to their aggregators."""
+        for record in records:
+            _LOGGER.warning(
+                "job %s: %s has not come to its group in time; the others go on without it",
+                *(self._job_name, record.name),
+            )
+            self.groups.gave_up(record)
+            self._note_withdrawn(record)
+            self._skip(record)
+        for record in ready:
+            self._applied(self._servers[record.server_id], [record])
+
+    def _note_withdrawn(self, record: TransferRecord) -> None:
+        record.stop_timer()
+        self._workers[record.worker_id].counts.withdrawn += 1
+        self._note("withdrawn", record)
+        self._end(record)
+
+    def _skip(self, record: TransferRecord) -> None:
+        """Tell a server that nothing comes for a place."""
+        server = self._servers[record.server_id]
+        del server.granted[record.sequence]
+        if server.station is not None:
+            server.station.send(skipped_message(record.sequence))
+
     def _decided(self, records: list[TransferRecord]) -> None:
         """Tell stations of a batch."""
+        self.groups.announce(records)
         for record in records:
             if record.state is TransferState.DROPPED:
                 self._drop(record, record.drop_reason)
@@ -356,6 +400,8 @@ class TransferFlow:
         fields: dict[str, Any] = {}
         if record.grant is not None:
             fields = {"sequence": record.sequence, "delay": record.grant.delay}
+            if record.hop is not None:
+                fields |= {"group": record.hop.group_id, "aggregator": record.hop.worker_id}
         elif record.drop is not None:
             fields = {"delay": record.drop.delay, "reason": record.drop_reason}
         self._log.note(

@@ -25,7 +25,7 @@ from ..jobs.job_request import NO_TOKEN, JobToken, wrong_token
 from ..scheduler.network import TransferNetwork
 from .fabric_network import host_places, hosts_without_rate, transfer_network
 from .job_transfers import JobTransfers
-from .live_station import LiveStation, StationOutbox, StationRole
+from .live_station import LiveStation, StationOutbox, StationRole, check_aggregator
 from .transfer_config import MAX_SERVERS, TransferConfig
 from .transfer_log import TransferLog
 from .transfer_terms import TransferTerms
@@ -148,6 +148,7 @@ class TransferJobs:
                 f"{who}: an identity of {len(request.identity)} bytes; {_IDENTITY_BYTES} random "
                 "ones are needed"
             )
+        check_aggregator(role, request, who)
         places = host_places(self._fabric())
         if request.host not in places:
             known = ", ".join(sorted(places)[:8]) or "none"

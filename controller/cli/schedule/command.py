@@ -12,7 +12,7 @@ import click
 from ...api.operator_api import schedule_pb2 as pb
 from ...api.operator_client import OperatorClient
 from ..output import controller_option, json_option, message_dict, print_json, print_table
-from .text import chart_lines, head_lines, queue_rows, server_rows, worker_rows
+from .text import chart_lines, group_rows, head_lines, queue_rows, server_rows, worker_rows
 
 _EXIT_CODES: Final = "Exit codes: 0 done, 1 no such job or refused, 3 no controller."
 _INTERVAL_S: Final = 1.0
@@ -35,6 +35,7 @@ def show_schedule(name: str, is_watched: bool, client: OperatorClient, is_json: 
 
     The chart has the plans of grants: when each update travels. Its place is that in its server's
     commit sequence. Ungranted updates came directly, since their worker had no answer in time.
+    Groups are updates that an idle worker adds up, so that the server gets one message.
 
     \b
     Examples:
@@ -73,6 +74,13 @@ def _print(report: pb.ScheduleReport) -> None:
             "Waiting, and dropped last",
             ("worker", "server", "size", "version", "state", "asked", "note"),
             rows,
+        )
+    groups = list(group_rows(report))
+    if groups:
+        print_table(
+            "Groups",
+            ("group", "aggregator", "server", "workers", "gathered", "sum", "state"),
+            groups,
         )
     print_table(
         "Updates by worker",

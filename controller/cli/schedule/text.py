@@ -15,6 +15,8 @@ _BAR: Final = 46
 """Columns of the time axis."""
 _ROWS: Final = 20
 """Transfers in a chart."""
+_GROUPS: Final = 8
+"""Groups in a table."""
 _DROPS: Final = 8
 """Dropped transfers in a table."""
 _PAST_S: Final = 10.0
@@ -40,6 +42,11 @@ def head_lines(report: pb.ScheduleReport) -> list[str]:
         lines.append(
             f"  {seconds(report.decide_s / report.decisions)} of the processor for a decision,"
             f" {seconds(report.longest_s)} for the longest batch"
+        )
+    if report.num_groups:
+        lines.append(
+            f"  {report.num_groups} groups of {report.grouped} updates; {report.missing} came too"
+            f" late, {report.left} left for the server"
         )
     if report.drops:
         drops = ", ".join(f"{each.count} {each.reason}" for each in report.drops)
@@ -118,6 +125,23 @@ def worker_rows(workers: Iterable[pb.ScheduledWorker]) -> Iterator[tuple[object,
             each.drops,
             each.withdrawn,
             each.ungranted,
+        )
+
+
+def group_rows(report: pb.ScheduleReport) -> Iterator[tuple[object, ...]]:
+    """Yield the last groups for a table."""
+    for each in report.groups[-_GROUPS:]:
+        state = "open" if each.is_open else "ended"
+        parts = (f"{each.missing} missing", each.missing), (f"{each.left} left", each.left)
+        notes = [text for text, count in parts if count]
+        yield (
+            each.group_id,
+            f"{each.aggregator} ({each.host})",
+            each.server_id,
+            " ".join(str(worker_id) for worker_id in each.worker_ids),
+            f"{each.gathered} of {len(each.worker_ids)}",
+            f"{each.start_s:+.1f} .. {each.end_s:+.1f} s",
+            ", ".join([state, *notes]),
         )
 
 

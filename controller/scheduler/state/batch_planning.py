@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..grouping import PlanAim, PlanGoal, plan_groups
+from ..grouping import AggregationPlaces, PlanAim, PlanGoal, plan_groups
 from ..network import ResidualNetwork
 from ..ordering import order_transfers
 from ..server_queue import ServerQueue
@@ -39,12 +39,19 @@ class PlannedBatch:
 
 
 def plan_batch(
-    residual: ResidualNetwork, queue: ServerQueue, options: SchedulerOptions, now_s: float
+    residual: ResidualNetwork,
+    queue: ServerQueue,
+    options: SchedulerOptions,
+    now_s: float,
+    places: AggregationPlaces | None,
 ) -> PlannedBatch:
-    """Return the decisions on all that waits for a server; nothing changes."""
+    """Return the decisions on all that waits for a server; nothing changes.
+
+    `places` are those of the moment, whatever the options say.
+    """
     trial = residual.fork()
     ordered, drops = _order(trial, queue, options, now_s)
-    if not options.places:
+    if not places:
         messages = [(each, None) for each in ordered]
     else:
         is_sequence = options.commit_order is CommitOrder.SEQUENCE
@@ -53,7 +60,7 @@ def plan_batch(
             residual,
             [each.request for each in ordered],
             now_s,
-            options.places,
+            places,
             goal=PlanGoal(
                 aim=PlanAim.LAST_COMMIT if is_synchronous else PlanAim.SUM_OF_COMMITS,
                 earliest_commit_s=queue.last_commit_s if is_sequence else 0.0,

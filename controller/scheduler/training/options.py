@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -39,7 +40,7 @@ class SchedulerOptions:
     """By server. They need `CommitOrder.SEQUENCE`, and norms in all requests."""
     lost_after: float = 4.0
     """A transfer that takes more than so many times as long as planned counts as lost: `expire`
-    withdraws it. Ours."""
+    withdraws it. Infinity: none is lost. Ours."""
     gather_slack_s: float | None = None
     """How long after its planned time a host's group is complete or forwarded without those that
     are missing. None: hosts do not report what they have gathered. Ours."""
@@ -55,6 +56,7 @@ class SchedulerOptions:
             )
         check_whole("batch_max", self.batch_max, 1)
         check_finite("batch_wait_s", self.batch_wait_s, 0)
-        check_finite("lost_after", self.lost_after, 1)
+        if self.lost_after != math.inf:
+            check_finite("lost_after", self.lost_after, 1)
         if self.gather_slack_s is not None:
             check_finite("gather_slack_s", self.gather_slack_s, 0)

@@ -56,6 +56,8 @@ class StationRequest:
     """The job's token, if it has one."""
     credentials: str | None = None
     """Folder with this host's certificate, key and authority; None: no TLS."""
+    aggregator: tuple[str, int] | None = None
+    """Where this worker gathers updates of others while its host is idle; None: it does not."""
     identity: bytes = field(default_factory=lambda: secrets.token_bytes(_IDENTITY_BYTES))
     """Of this process: 16 random bytes."""
 
@@ -116,6 +118,19 @@ class GrantedSpan(NamedTuple):
     """Of payload."""
 
 
+class GroupHop(NamedTuple):
+    """Where a granted update is added to others: at a worker whose host is idle."""
+
+    group_id: int
+    num_members: int
+    worker_id: int
+    """Of the aggregator."""
+    address: tuple[str, int]
+    """Where it listens."""
+    outcome_s: float
+    """A member without an outcome so long after the grant sends the update to the server itself."""
+
+
 class TransferGranted(NamedTuple):
     """A worker may send an update within these spans; after the last one, at its rate."""
 
@@ -125,7 +140,9 @@ class TransferGranted(NamedTuple):
     sequence: int
     """The update's place in the server's commit sequence."""
     factor: float
-    """Of the learning rate: the server scales the update by it."""
+    """Of the learning rate: the server scales the update by it; of a group, the member does."""
+    hop: GroupHop | None = None
+    """None: the update goes to the server."""
 
 
 class TransferDropped(NamedTuple):
@@ -154,6 +171,26 @@ class CommitSkipped(NamedTuple):
     sequence: int
 
 
+class GroupMember(NamedTuple):
+    """One of the updates of a group."""
+
+    worker_id: int
+    transfer_id: int
+
+
+class GatherExpected(NamedTuple):
+    """To an aggregator: the updates of a group come, and it sends their sum."""
+
+    group_id: int
+    server_id: int
+    members: tuple[GroupMember, ...]
+    """By place in the server's commit sequence."""
+    spans: tuple[GrantedSpan, ...]
+    """Of the sum; none: at once."""
+    gather_s: float
+    """The sum leaves so long after this message, without what is missing then."""
+
+
 StationEvent = (
     StationRegistered
     | StationCut
@@ -161,6 +198,7 @@ StationEvent = (
     | TransferDropped
     | CommitExpected
     | CommitSkipped
+    | GatherExpected
 )
 
 
@@ -173,6 +211,8 @@ class TransferRequested(NamedTuple):
     version: int
     """Of the model that the update was computed on."""
     norm: float
+    sum_key: int = 0
+    """Updates of equal keys may be added up; 0: this one travels alone."""
 
 
 class TransferDelivered(NamedTuple):
@@ -207,8 +247,29 @@ class RateObserved(NamedTuple):
     seconds: float
 
 
+class UpdateGathered(NamedTuple):
+    """An aggregator has an update of a group."""
+
+    group_id: int
+    worker_id: int
+    transfer_id: int
+
+
+class GroupLeft(NamedTuple):
+    """A member sends its update to the server itself: the sum does not come, or is of no effect."""
+
+    group_id: int
+    transfer_id: int
+
+
 StationReport = (
-    TransferRequested | TransferDelivered | TransferWithdrawn | UpdatesCommitted | RateObserved
+    TransferRequested
+    | TransferDelivered
+    | TransferWithdrawn
+    | UpdatesCommitted
+    | RateObserved
+    | UpdateGathered
+    | GroupLeft
 )
 
 

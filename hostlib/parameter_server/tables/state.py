@@ -41,6 +41,7 @@ from .change import (
     unpack_rate,
 )
 from .definition import TableDefinition
+from .summed import SumMember, are_open, count_update, unpack_members
 
 KEY_BYTES: Final = 8
 VALUE_BYTES: Final = 4
@@ -162,7 +163,8 @@ class DefinedTable:
 class TableState:
     """All tables of one shard, for workers 0 to `num_workers` - 1; not for several threads.
 
-    `counters`: pushes, pushed_keys (both applied), commits (of scheduled updates), pulls,
+    `counters`: pushes, pushed_keys (both applied), commits (of scheduled updates), sums (of them
+    that came added up), pulls,
     pulled_keys, closed_iterations, hot_sums (of rounds of hot rows), hot_pushes (the pushes in
     them), hot_fences (rounds that count no worker), refused_sums (sums that were not finite, or had
     no room, and were not applied).
@@ -202,7 +204,11 @@ class TableState:
                 return
             table.prepare(keys, gradients)
         elif request.kind is FrameKind.TRANSFER:
-            _, table, keys, gradients = self._scheduled(request, payload)
+            table, keys, gradients = self._scheduled(request, payload[UPDATE_BYTES:])
+            if not is_next:
+                table.prepare(keys, gradients)
+        elif request.kind is FrameKind.SUM:
+            _, table, keys, gradients = self._summed(request, payload)
             if not is_next:
                 table.prepare(keys, gradients)
         elif request.kind is FrameKind.RATE:
@@ -225,6 +231,9 @@ class TableState:
         if request.kind is FrameKind.TRANSFER:
             if request.incarnation == worker.incarnation:
                 self._commit(worker, request, payload, lsn, is_replay)
+            return None
+        if request.kind is FrameKind.SUM:
+            self._commit_sum(request, payload, lsn, is_replay)
             return None
         if request.incarnation != worker.incarnation or request.number <= worker.number:
             return None  # of a process that was replaced meanwhile
@@ -395,15 +404,26 @@ class TableState:
 
     def _scheduled(
         self, request: TableChange, payload: memoryview
-    ) -> tuple[ScheduledUpdate, DefinedTable, NDArray[np.int64], NDArray[np.float32]]:
-        update = ScheduledUpdate.unpack(payload)
-        table, keys, gradients = self._batch(request, payload[UPDATE_BYTES:])
+    ) -> tuple[DefinedTable, NDArray[np.int64], NDArray[np.float32]]:
+        table, keys, gradients = self._batch(request, payload)
         if table.definition.staleness is not None or table.definition.hot_keys:
             raise ConfigurationError(
                 f"table {table.definition.name!r}: scheduled updates need an asynchronous table"
                 " (staleness None) without hot keys"
             )
-        return update, table, keys, gradients
+        return table, keys, gradients
+
+    def _summed(
+        self, request: TableChange, payload: memoryview
+    ) -> tuple[list[SumMember], DefinedTable, NDArray[np.int64], NDArray[np.float32]]:
+        members, rest = unpack_members(payload)
+        table, keys, gradients = self._scheduled(request, rest)
+        if table.definition.optimiser.num_states:
+            raise ConfigurationError(
+                f"table {table.definition.name!r}: a sum of updates has not the effect of each, as"
+                f" {type(table.definition.optimiser).__name__} has a state"
+            )
+        return members, table, keys, gradients
 
     def _commit(
         self,
@@ -414,16 +434,28 @@ class TableState:
         is_replay: bool,
     ) -> None:
         """Apply a scheduled update, unless it has been applied."""
-        update, table, keys, gradients = self._scheduled(request, payload)
+        update = ScheduledUpdate.unpack(payload)
+        table, keys, gradients = self._scheduled(request, payload[UPDATE_BYTES:])
         if request.number < update.open_from or request.number in worker.updates:
             return
         if update.factor != 1.0:
             gradients = gradients * np.float32(update.factor)
         table.apply(keys, gradients, lsn, is_replay=is_replay)
-        kept = [number for number in worker.updates if number >= update.open_from]
-        worker.updates = sorted((*kept, request.number))
-        worker.num_commits += 1
+        count_update(worker, request.number, update.open_from)
         self.counters["commits"] += 1
+
+    def _commit_sum(
+        self, request: TableChange, payload: memoryview, lsn: int, is_replay: bool
+    ) -> None:
+        """Apply a sum of scheduled updates as all of them, or not at all."""
+        members, table, keys, gradients = self._summed(request, payload)
+        if not are_open(members, self.workers):
+            return
+        table.apply(keys, gradients, lsn, is_replay=is_replay)
+        for member in members:
+            count_update(self.workers[member.worker_id], member.number, member.open_from)
+        self.counters["commits"] += len(members)
+        self.counters["sums"] += 1
 
     def _set_rate(self, request: TableChange, rate: float) -> None:
         table = self.table(request.table)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...control.stations.station import (
+    GatherExpected,
     RateObserved,
     StationEvent,
     StationKind,
@@ -35,7 +36,9 @@ from ...peers.frames import MAX_BATCH_BYTES
 from ..tables.dense import DenseTensor, ReadTensor, Values
 from ..tables.state import KEY_BYTES
 from ..transfer_options import TransferOptions
+from .aggregator import Aggregator
 from .grant_requests import GrantRequests
+from .group_path import GroupPath, sum_key
 from .outgoing import OutgoingUpdate, PartOutcome
 from .update_link import UpdateLink, closed_error
 
@@ -68,7 +71,8 @@ class FabricWorker:
     """Pushes updates of a dense tensor, and gets its values; safe from any thread.
 
     `counters`: pushes, granted_updates, ungranted_updates, dropped_updates (parts of pushes, one
-    for each server), failed_pushes.
+    for each server), failed_pushes, and those of GroupPath. `gathered` are those of this worker as
+    an aggregator, see Gatherer.
     """
 
     def __init__(
@@ -98,14 +102,28 @@ class FabricWorker:
         self.commits = np.zeros(client.num_shards, np.uint64)
         """By server, the version of the model that the last `get` has returned."""
         self._tensor = tensor
-        self._table = tensor.definition.table().number
+        self._definition = tensor.definition.table()
+        self._table = self._definition.number
         self._options = options
         self._loop = client.loop
         self._room = threading.BoundedSemaphore(most_open)
         self._problem: HostlibError | None = None
         self._is_closed = False
+        self._aggregator: Aggregator | None = None
+        if options.aggregate:
+            self._aggregator = Aggregator(
+                options,
+                client.options,
+                client.num_shards,
+                forward=lambda update: self._post(lambda: self._forward(update)),
+                report=lambda report: self._post(lambda: self._requests.report(report)),
+            )
         self._station = TransferStation(
-            options.station(StationKind.WORKER, client.options.worker_id),
+            options.station(
+                StationKind.WORKER,
+                client.options.worker_id,
+                self._aggregator and self._aggregator.place,
+            ),
             on_event=lambda event: self._post(lambda: self._on_event(event)),
             on_failed=lambda error: self._post(lambda: self._on_failed(error)),
         )
@@ -113,7 +131,7 @@ class FabricWorker:
             self._loop,
             grant_wait_s=options.grant_wait_s,
             report=self._station.send,
-            send=lambda update: self._links[update.shard].send(update),
+            send=self._send,
             counters=self.counters,
         )
         self._links = [
@@ -124,11 +142,25 @@ class FabricWorker:
                 unreachable_s=client.options.reconnect_s,
                 timeout_s=client.options.timeout_s,
                 on_measured=self._on_measured,
+                on_send_again=lambda update: self._groups.leave(update, "its sum is of no effect"),
             )
             for session in client.sessions
         ]
+        self._groups = GroupPath(
+            self._loop,
+            client.options,
+            client.incarnation,
+            self._links,
+            report=self._requests.report,
+            on_measured=self._on_measured,
+            counters=self.counters,
+        )
         self._loop.run(self._dial)
-        self._station.start()
+        try:
+            self._station.start()
+        except ConfigurationError:
+            self._close_aggregator()
+            raise
 
     def push(self, update: Values, norm: float | None = None) -> Future[PushOutcome]:
         """Have an update of all values applied: MLfabric's push(server, update, norm).
@@ -166,6 +198,7 @@ class FabricWorker:
                 payload=payload,
                 version=int(self.commits[shard]),
                 norm=each,
+                sum_key=sum_key(self._definition, num_keys, payload.nbytes),
                 done=gathering.take,
             )
             for (shard, payload, num_keys), each in zip(parts, norms, strict=True)
@@ -207,10 +240,16 @@ class FabricWorker:
             return
         self._is_closed = True
         self._station.close()
+        self._close_aggregator()
         try:
             self._loop.run(self._end_all)
         except PeerClosedError:  # the client is closed, and its thread and sockets with it
             self._fail_all()
+
+    @property
+    def gathered(self) -> Counter[str]:
+        """Counters of this worker as an aggregator."""
+        return Counter() if self._aggregator is None else self._aggregator.gatherer.counters
 
     def __enter__(self) -> Self:
         return self
@@ -222,6 +261,10 @@ class FabricWorker:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _close_aggregator(self) -> None:
+        if self._aggregator is not None:
+            self._aggregator.close()
 
     def _take_room(self) -> None:
         if self._loop.is_own_thread:
@@ -258,8 +301,24 @@ class FabricWorker:
                 self._requests.ask(update)
 
     def _on_event(self, event: StationEvent) -> None:
-        if not self._is_closed:
+        if isinstance(event, GatherExpected):
+            if self._aggregator is not None:
+                self._aggregator.expect(event)
+        elif not self._is_closed:
             self._requests.on_event(event)
+
+    def _send(self, update: OutgoingUpdate) -> None:
+        if update.grant is not None and update.grant.hop is not None:
+            self._groups.send(update)
+        else:
+            self._links[update.shard].send(update)
+
+    def _forward(self, total: OutgoingUpdate) -> None:
+        """Send a sum of others' updates."""
+        if self._is_closed:
+            total.done(closed_error())
+        else:
+            self._links[total.shard].send(total)
 
     def _on_failed(self, error: HostlibError) -> None:
         """The scheduler refuses this worker: what waits fails, and so do later pushes."""
@@ -295,6 +354,7 @@ class FabricWorker:
     def _end_all(self) -> None:
         for link in self._links:
             link.close(closed_error())
+        self._groups.close(closed_error())
         self._fail_all()
 
     def _fail_all(self) -> None:

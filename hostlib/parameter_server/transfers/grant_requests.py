@@ -127,6 +127,7 @@ class GrantRequests:
                 update.payload.nbytes,
                 update.version,
                 update.norm,
+                update.sum_key,
             )
         )
 

@@ -22,17 +22,27 @@ from ...peers.frames import (
     Frame,
     FrameKind,
     PieceFrame,
+    SendAgainFrame,
+    SumFrame,
+    SummedUpdate,
     TransferFrame,
 )
 from ...peers.heartbeat import Heartbeat
 from ...peers.inbound import REFUSED_S
 from ..tables.change import UPDATE_BYTES
 from ..tables.denial import describe
+from ..tables.summed import head_bytes
 
 MOST_OPEN: Final = 256
 """Updates of a worker to a server whose outcome it does not know."""
 _KINDS: Final = frozenset(
-    (FrameKind.ENTER, FrameKind.TRANSFER, FrameKind.PIECE, FrameKind.HEARTBEAT)
+    (
+        FrameKind.ENTER,
+        FrameKind.TRANSFER,
+        FrameKind.SUM,
+        FrameKind.PIECE,
+        FrameKind.HEARTBEAT,
+    )
 )
 
 
@@ -47,9 +57,34 @@ class IncomingUpdate:
     """When its head came, on the monotonic clock."""
     is_repeated: bool
     """The server has it already: its bytes are thrown away."""
+    port: UpdatePort
+    summed: tuple[SummedUpdate, ...] = ()
+    """Of a SUM: the updates in it."""
     payload: memoryview | None = None
-    """UPDATE_BYTES for a ScheduledUpdate, then keys and values; None: there is no room yet."""
+    """`head_bytes` for what the log has before them, then keys and values; None: there is no room
+    yet."""
     filled_bytes: int = 0
+
+    @property
+    def head_bytes(self) -> int:
+        """Bytes of the payload before the keys."""
+        return head_bytes(len(self.summed)) if self.summed else UPDATE_BYTES
+
+    @property
+    def members(self) -> tuple[SummedUpdate, ...]:
+        """The updates that it brings: those of a sum, or itself."""
+        head = self.head
+        return self.summed or (
+            SummedUpdate(
+                self.worker_id,
+                self.incarnation,
+                head.number,
+                head.open_from,
+                head.transfer_id,
+                head.version,
+                head.sequence,
+            ),
+        )
 
     @property
     def is_whole(self) -> bool:
@@ -126,8 +161,8 @@ class UpdatePort:
             if not self._receiver.reserve(update):
                 self._is_paused = True
                 return None
-            update.payload = memoryview(bytearray(UPDATE_BYTES + update.head.num_bytes))
-        return update.payload[UPDATE_BYTES + update.filled_bytes : UPDATE_BYTES + end]
+            update.payload = memoryview(bytearray(update.head_bytes + update.head.num_bytes))
+        return update.payload[update.head_bytes + update.filled_bytes : update.head_bytes + end]
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
         """Take the head or a piece of an update, or the worker's ENTER."""
@@ -142,6 +177,8 @@ class UpdatePort:
                 raise PeerProtocolError(f"{frame.kind.name} frame before ENTER")
             elif frame.kind is FrameKind.TRANSFER:
                 self._begin(TransferFrame.unpack(frame, payload))
+            elif frame.kind is FrameKind.SUM:
+                self._begin(*SumFrame.unpack(frame, payload))
             else:
                 self._take_piece(PieceFrame.unpack(frame))
         except PeerProtocolError as error:
@@ -163,7 +200,7 @@ class UpdatePort:
         self.incarnation = incarnation
         self._receiver.enter(self, incarnation)
 
-    def _begin(self, head: TransferFrame) -> None:
+    def _begin(self, head: TransferFrame, summed: tuple[SummedUpdate, ...] = ()) -> None:
         is_odd = not (
             1 <= head.open_from <= head.number < head.open_from + MOST_OPEN
             and 1 <= head.num_bytes <= MAX_BATCH_BYTES
@@ -175,7 +212,7 @@ class UpdatePort:
         self._highest = max(self._highest, head.number)
         is_repeated = self._receiver.is_known(self.worker_id, self.incarnation, head.number)
         self._incoming[head.number] = IncomingUpdate(
-            self.worker_id, self.incarnation, head, time.monotonic(), is_repeated
+            self.worker_id, self.incarnation, head, time.monotonic(), is_repeated, self, summed
         )
 
     def _take_piece(self, piece: PieceFrame) -> None:
@@ -209,6 +246,14 @@ class UpdatePort:
         self._incoming.pop(number, None)
         text = memoryview(json.dumps(describe(error)).encode())
         self._connection.send(DeniedFrame(len(text), number, is_pull=False), text)
+
+    def send_again(self, number: int) -> None:
+        """Have the worker send an update by itself, unless it does so now."""
+        update = self._incoming.get(number)
+        if update is not None and not update.is_repeated:
+            return
+        self._incoming.pop(number, None)
+        self._connection.send(SendAgainFrame(number))
 
     def on_room(self) -> None:
         """Read on."""

@@ -56,7 +56,15 @@ from .tables import (
     unpack_times,
     whole_version,
 )
-from .transfers import CommittedFrame, PieceFrame, TransferFrame
+from .transfers import (
+    MOST_SUMMED,
+    CommittedFrame,
+    PieceFrame,
+    SendAgainFrame,
+    SumFrame,
+    SummedUpdate,
+    TransferFrame,
+)
 
 __all__ = [
     "DECISION_DTYPE",
@@ -67,6 +75,7 @@ __all__ = [
     "MAX_BATCH_BYTES",
     "MAX_FACTOR_BYTES",
     "MAX_PAIR_BYTES",
+    "MOST_SUMMED",
     "NONCE_BYTES",
     "NO_TIMES",
     "OPEN_ROUND_DTYPE",
@@ -99,7 +108,10 @@ __all__ = [
     "RoundsFrame",
     "RowsFrame",
     "SampleFrame",
+    "SendAgainFrame",
     "ServerTimes",
+    "SumFrame",
+    "SummedUpdate",
     "TableFrame",
     "TableRows",
     "TransferFrame",

@@ -32,6 +32,9 @@ from switchfold.hostlib.peers.frames import (
     FrameKind,
     PieceFrame,
     Purpose,
+    SendAgainFrame,
+    SumFrame,
+    SummedUpdate,
     TransferFrame,
 )
 from switchfold.hostlib.peers.frames.header import HEADER_BYTES, PIECE_BYTES
@@ -56,7 +59,10 @@ HEAD = TransferFrame(
 @settings(deadline=None, derandomize=True)
 @given(
     st.builds(
-        TransferFrame, U64, U64, U64, U64, U64, FACTORS, U32, U32, U32, is_granted=st.booleans()
+        TransferFrame,
+        *(U64, U64, U64, U64, U64, FACTORS, U32, U32, U32),
+        is_granted=st.booleans(),
+        has_left_group=st.booleans(),
     )
 )
 def test_transfers_there_and_back(sent: TransferFrame) -> None:
@@ -70,9 +76,36 @@ def test_transfers_there_and_back(sent: TransferFrame) -> None:
 
 @settings(deadline=None, derandomize=True)
 @given(
-    st.builds(CommittedFrame, U64, U64, U32) | st.builds(PieceFrame, st.integers(1, 1 << 20), U64)
+    st.builds(
+        SumFrame,
+        st.builds(
+            TransferFrame,
+            *(U64, U64, U64, U64, U64, FACTORS, U32, U32, U32),
+            is_granted=st.just(True),
+            has_left_group=st.just(False),
+        ),
+        st.lists(
+            st.builds(SummedUpdate, U32, U64, U64, U64, U64, U64, U64), min_size=1, max_size=64
+        ).map(tuple),
+    )
 )
-def test_other_frames_there_and_back(sent: CommittedFrame | PieceFrame) -> None:
+def test_sums_there_and_back(sent: SumFrame) -> None:
+    packed = sent.pack()
+    frame = Frame.unpack(packed[:HEADER_BYTES])
+    assert frame.payload_bytes == len(packed) - HEADER_BYTES
+    assert SumFrame.unpack(frame, memoryview(packed)[HEADER_BYTES:]) == sent
+    for size in 1, 52:
+        with pytest.raises(PeerProtocolError, match="a SUM of"):
+            SumFrame.unpack(frame, memoryview(packed)[HEADER_BYTES:][: 60 - size])
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    st.builds(CommittedFrame, U64, U64, U32)
+    | st.builds(PieceFrame, st.integers(1, 1 << 20), U64)
+    | st.builds(SendAgainFrame, U64)
+)
+def test_other_frames_there_and_back(sent: CommittedFrame | PieceFrame | SendAgainFrame) -> None:
     assert type(sent).unpack(Frame.unpack(sent.pack())) == sent
 
 
