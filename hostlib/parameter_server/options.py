@@ -13,6 +13,7 @@ from ..errors import ConfigurationError
 from .hot_server.options import HotRowOptions
 from .layout import PAIR_BYTES
 from .rules import RuleKind
+from .switch_groups.options import SwitchGroupOptions
 from .transfer_options import TransferOptions
 
 MOST_SERVERS = 1 << 16
@@ -52,6 +53,8 @@ class ServerOptions:
     """For hot rows of tables in a switch; None: there are none."""
     transfers: TransferOptions | None = None
     """For a scheduler of updates; None: they are applied as they come."""
+    switch_groups: SwitchGroupOptions | None = None
+    """For updates that a switch adds up; None: there are none."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.num_workers <= 1 << 15:
@@ -64,6 +67,8 @@ class ServerOptions:
             )
         if self.hot is not None:
             self.hot.check_shard(self.shard, self.num_workers)
+        if self.switch_groups is not None:
+            self.switch_groups.check_shard(self.shard)
         drop = self.stragglers
         if drop is not None and not (
             0 < drop.deadline_s < self.timeout_s and 1 <= drop.quorum <= self.num_workers
@@ -77,7 +82,8 @@ class ServerOptions:
 
 def all_credentials(credentials: Credentials | None, options: ServerOptions) -> object:
     """Return whether a server has credentials for all that it calls, and that call it."""
-    controllers = [part for part in (options.hot, options.transfers) if part is not None]
+    parts = options.hot, options.transfers, options.switch_groups
+    controllers = [part for part in parts if part is not None]
     return credentials is not None and all(part.credentials for part in controllers)
 
 

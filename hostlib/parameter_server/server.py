@@ -43,6 +43,7 @@ from .pair_state import (
     PendingSum,
 )
 from .rules import Values, as_workers_sent
+from .switch_groups.station import SwitchGroupStation
 from .tables.port import TablePort
 from .tables.service import TableService
 from .transfers.update_port import UpdatePort
@@ -100,6 +101,8 @@ class ParameterServer:
         self._latency: ServerLog | None = None
         self._hot: HotRowServer | None = None
         self._row_link: RowLink | None = None
+        self.groups: SwitchGroupStation | None = None
+        """Updates that a switch adds up."""
         try:
             if options.latency_log is not None:
                 self._latency = ServerLog(
@@ -115,6 +118,15 @@ class ParameterServer:
             try:
                 self._start_hot_rows(row_link)
                 station = UpdateStation(self.tables, self.loop, options.shard, options.transfers)
+                if options.switch_groups is not None:
+                    self.groups = SwitchGroupStation(
+                        station.service,
+                        self.tables,
+                        self.loop,
+                        options,
+                        (self.address, self.port),
+                        row_link,
+                    )
             except BaseException:
                 self._close_hot_rows()
                 self.tables.close()
@@ -188,6 +200,8 @@ class ParameterServer:
 
     def close(self) -> None:
         """End all connections and the threads; a second call does nothing."""
+        if self.groups is not None:
+            self.groups.close()
         self._close_hot_rows()
         self._station.close()
         self._peers.close()
@@ -241,7 +255,8 @@ class ParameterServer:
             )
             return
         if greeting.purpose is Purpose.TRANSFERS:
-            UpdatePort(self.updates, self.loop, worker_id, connection)
+            groups = None if self.groups is None else self.groups.groups
+            UpdatePort(self.updates, self.loop, worker_id, connection, groups)
             return
         old = self._ends.get(worker_id)
         if isinstance(old, WorkerEnd):

@@ -80,8 +80,10 @@ class OfferedUpdate:
 class GroupMember:
     """Runs in the loop's thread. One update at a time is in a group; others wait for it.
 
-    `counters`: grouped_updates (sent to the switch), declined_updates (in no group, or in one that
-    was given up), group_packets, group_resent.
+    An update belongs to it from `offer` until `settle`, `decline` or `drop_all`.
+
+    `counters`: switched_updates (sent to the switch), declined_updates (in no group, or in one that
+    was given up), switched_packets, resent_packets (of these, sent again).
     """
 
     def __init__(
@@ -127,11 +129,18 @@ class GroupMember:
             self._end()
             self._join_next()
 
-    def drop_all(self) -> None:
-        """Forget everything: the connection is gone, and with it all that the server has told."""
+    def drop_all(self) -> list[int]:
+        """Forget everything: the connection is gone, and with it all that the server has told.
+
+        Returns the numbers of the updates.
+        """
+        numbers = [each.number for each in self._waiting]
+        if self._joining is not None:
+            numbers.append(self._joining.number)
         self._waiting.clear()
         self._end()
         self._lease, self._packets = GroupLeaseFrame(), None
+        return numbers
 
     def close(self) -> None:
         """Close the socket."""
@@ -240,7 +249,7 @@ class GroupMember:
             first=begin.first,
             num_members=begin.num_members,
         )
-        self.counters["grouped_updates"] += 1
+        self.counters["switched_updates"] += 1
         joining.first = begin.first
         joining.chunks = MemberChunks(
             place, lease.worker_bitmap, joining.values, begin.exponents, time.monotonic()
@@ -276,7 +285,7 @@ class GroupMember:
             datagrams = chunks.due(time.monotonic())
             count = len(datagrams)
             if count:
-                self.counters["group_packets"] += count
+                self.counters["switched_packets"] += count
                 socket.send(datagrams)
         due_s = chunks.due_s
         if due_s < math.inf:
@@ -300,4 +309,4 @@ class GroupMember:
             self._timer = None
         joining, self._joining = self._joining, None
         if joining is not None and joining.chunks is not None:
-            self.counters["group_resent"] += joining.chunks.num_resent
+            self.counters["resent_packets"] += joining.chunks.num_resent

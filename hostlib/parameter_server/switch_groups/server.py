@@ -71,8 +71,8 @@ class GroupDoor(Protocol):
 class GroupUpdate(NamedTuple):
     """A member's update."""
 
-    worker_id: int
-    incarnation: int
+    port: GroupPort
+    """Where it was announced."""
     number: int
     open_from: int
     version: int
@@ -125,10 +125,8 @@ class _Joined:
     @property
     def update(self) -> GroupUpdate:
         """The update that it joins with."""
-        port, head = self.port, self.head
-        return GroupUpdate(
-            port.worker_id, port.incarnation, head.number, head.open_from, head.version
-        )
+        head = self.head
+        return GroupUpdate(self.port, head.number, head.open_from, head.version)
 
     def fits(self, other: _Joined) -> bool:
         """Return whether both updates can be added up: same keys, and as many chunks."""

@@ -194,7 +194,7 @@ class SumChunks:
         num_bits = max(0, min(native.end - native.done, self._window))
         bits = np.packbits(self._has[native.done : native.done + num_bits], bitorder="little")
         frame = GroupProgressFrame(native.stream.first, native.done, num_bits, num_marked)
-        return frame, memoryview(bits)
+        return frame, bits.data
 
     def ask(self, now_s: float, pause_s: float, *, is_silent: bool) -> Datagrams:
         """Return flushes for chunks that lack, each at most once in a pause; at most BATCH."""

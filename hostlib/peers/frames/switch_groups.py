@@ -59,7 +59,7 @@ class GroupLeaseFrame(NamedTuple):
         if len(payload) != _LEASE.size:
             raise PeerProtocolError(f"a GROUP_LEASE of {len(payload)} bytes")
         generation, tree_id, address, *rest = _LEASE.unpack(payload)
-        found = cls(generation, tree_id, str(ipaddress.IPv4Address(address)), *rest)
+        found = cls._make((generation, tree_id, str(ipaddress.IPv4Address(address)), *rest))
         if generation and not (found.num_rows and found.values_per_packet):
             raise PeerProtocolError(f"a GROUP_LEASE without rows or lanes: {found}")
         return found
