@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class GroupRowLink:
             num_rows=self.num_rows,
             values_per_packet=32,
             worker_id=self.worker_id,
-            switch=switch.endpoint,
+            switch=replace(switch.endpoint, mac="02:00:00:00:00:fe"),
             num_workers=switch.num_workers,
             members=tuple(
                 RowMember(

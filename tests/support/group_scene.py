@@ -44,7 +44,10 @@ def update_of(seed: int, count: int = VALUES) -> Values:
 
 
 class GroupScene:
-    """Nobody listens at the scheduler's address: what is in no group goes by itself at once."""
+    """Nobody listens at the scheduler's address: what is in no group goes by itself at once.
+
+    A group begins when all workers have come, or by `gather`.
+    """
 
     def __init__(
         self,
@@ -52,8 +55,7 @@ class GroupScene:
         folder: Path | None = None,
         *,
         definition: TensorDefinition = DEFINITION,
-        gather_s: float = 5.0,
-        give_up_s: float = 5.0,
+        give_up_s: float = 60.0,
         **server: Any,
     ) -> None:
         self.definition, self.num_workers = definition, num_workers
@@ -63,7 +65,7 @@ class GroupScene:
             num_workers=num_workers,
             log=None if folder is None else folder / "log",
             switch_groups=SwitchGroupOptions(
-                controller="none", job="job", gather_s=gather_s, give_up_s=give_up_s
+                controller="none", job="job", gather_s=10.0, give_up_s=give_up_s
             ),
             **server,
         )
@@ -114,7 +116,30 @@ class GroupScene:
         """Wait until workers know the rows."""
         known = range(self.num_workers) if workers is None else workers
         links = [self.workers[number]._links[0] for number in known]
-        wait_until(lambda: all(link.has_switch_groups for link in links), "no groups")
+
+        def are_there() -> bool:
+            return all(
+                link.has_switch_groups and link._groups._lease.generation == self.switch.generation
+                for link in links
+            )
+
+        wait_until(are_there, "no groups")
+
+    def gather(self, count: int) -> None:
+        """Wait until so many updates wait for a group, and have it begin, with whoever is there."""
+        groups = self.server.groups.groups
+        wait_until(lambda: len(groups._joined) >= count, f"{count} updates that wait")
+
+        def begin() -> None:
+            kept, groups._gather_s = groups._gather_s, 0.0
+            groups._consider()
+            groups._gather_s = kept
+
+        self.server.loop.run(begin)
+
+    def be_patient(self) -> None:
+        """Give no group up for silence any more."""
+        self.server.groups.groups._give_up_s = 60.0
 
     def push(self, seeds: dict[int, int]) -> dict[int, Future[PushOutcome]]:
         """Have workers push updates of these seeds."""
@@ -132,9 +157,7 @@ class GroupScene:
         return [outcome.parts[0].is_summed for outcome in found]
 
     def count(self, name: str) -> int:
-        groups = self.server.groups
-        assert groups is not None
-        return groups.groups.counters[name]
+        return self.server.groups.groups.counters[name]
 
     def await_count(self, name: str, count: int = 1) -> None:
         wait_until(lambda: self.count(name) >= count, f"{count} {name}")

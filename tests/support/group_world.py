@@ -21,8 +21,8 @@ from slot_reference import Destination, ReferenceSwitch
 from switchfold.hostlib.hot_rows.row_packets import SERVER_ID_BASE, RowPackets
 from switchfold.hostlib.parameter_server.switch_groups.stream import (
     Floats,
-    GroupPlace,
     MemberChunks,
+    StreamPlace,
     SumChunks,
     update_exponents,
 )
@@ -100,7 +100,7 @@ class GroupWorld:
         self.switch = ReferenceSwitch(LANES)
         self.switch.jobs = {JOB: self._job}
 
-    def place(self, worker_id: int, num_members: int) -> GroupPlace:
+    def place(self, worker_id: int, num_members: int) -> StreamPlace:
         packets = RowPackets(
             job_id=JOB,
             generation=GENERATION,
@@ -109,7 +109,7 @@ class GroupWorld:
             num_workers=1,
             values_per_packet=LANES,
         )
-        return GroupPlace(
+        return StreamPlace(
             packets=packets,
             first_row=FIRST_ROW,
             num_rows=self.num_rows,

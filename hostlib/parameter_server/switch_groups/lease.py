@@ -27,7 +27,7 @@ from ...slots.wire import Flag, Operation
 from ...transports.base import Datagrams
 from ..hot_server.link import RowLink
 from ..hot_server.switch_end import SwitchEnd
-from .stream import GroupPlace
+from .stream import StreamPlace
 
 COPIES: Final = 2
 _FIRST_PAUSE_S: Final = 0.05
@@ -37,7 +37,7 @@ _ROUNDS: Final = 1 << 32
 _logger = logging.getLogger(__name__)
 
 
-class RowRounds32(NamedTuple):
+class CopyRounds(NamedTuple):
     """Which rounds the copies of rows hold, as far as they have answered; shape (2, rows)."""
 
     rounds: NDArray[np.uint32]
@@ -84,7 +84,7 @@ class GroupLease:
         self._epoch = 0
         self._number = 0  # of the last set of rows
         self._is_installed = False
-        self._asked: RowRounds32 | None = None  # None: nothing is asked
+        self._asked: CopyRounds | None = None  # None: nothing is asked
         self._timer: Timer | None = None
         self._pause_s = _FIRST_PAUSE_S
         self._first_round = 0
@@ -102,7 +102,12 @@ class GroupLease:
         view = self._view
         if view is None or not self.is_ready:
             return {}
-        return {member.worker_id: member for member in view.members if member.switch == view.switch}
+        own = view.switch.address, view.switch.udp_port  # only the server needs its MAC address
+        return {
+            member.worker_id: member
+            for member in view.members
+            if (member.switch.address, member.switch.udp_port) == own
+        }
 
     def start(self, link: RowLink) -> None:
         """Begin; the link has not started."""
@@ -119,12 +124,12 @@ class GroupLease:
 
     # The groups call the methods below, while `is_ready`.
 
-    def take(self, num_chunks: int, num_members: int) -> GroupPlace:
+    def take(self, num_chunks: int, num_members: int) -> StreamPlace:
         """Return the place of the next group in the stream."""
         view, first = self._view, self._next
         assert view is not None
         self._next += num_chunks
-        return GroupPlace(
+        return StreamPlace(
             packets=self._end.packets,
             first_row=view.first_row,
             num_rows=view.num_rows,
@@ -221,7 +226,7 @@ class GroupLease:
         view = self._view
         assert view is not None
         shape = COPIES, view.num_rows
-        self._asked = RowRounds32(np.zeros(shape, np.uint32), np.zeros(shape, np.bool_))
+        self._asked = CopyRounds(np.zeros(shape, np.uint32), np.zeros(shape, np.bool_))
         self._pause_s = _FIRST_PAUSE_S
         self._set_ready(False)
         self._ask()
@@ -249,7 +254,7 @@ class GroupLease:
         else:
             self._take_answers(self._asked, packets["header"])
 
-    def _take_answers(self, asked: RowRounds32, header: NDArray[np.void]) -> None:
+    def _take_answers(self, asked: CopyRounds, header: NDArray[np.void]) -> None:
         view = self._view
         assert view is not None
         is_answer = (header["operation"] == Operation.NOTICE) & ((header["flags"] & Flag.COLD) == 0)

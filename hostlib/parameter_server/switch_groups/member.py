@@ -34,7 +34,7 @@ from ...peers.frames import (
 from ...transports.base import Datagrams
 from ..hot_worker.row_socket import RowSocket
 from ..tables.state import KEY_BYTES
-from .stream import Floats, GroupPlace, MemberChunks, update_exponents
+from .stream import Floats, MemberChunks, StreamPlace, update_exponents
 
 GROUP_ANSWERS = frozenset(
     (
@@ -77,7 +77,7 @@ class OfferedUpdate:
 
 
 @final
-class GroupMember:
+class SwitchGroupMember:
     """Runs in the loop's thread. One update at a time is in a group; others wait for it.
 
     An update belongs to it from `offer` until `settle`, `decline` or `drop_all`.
@@ -240,7 +240,7 @@ class GroupMember:
         if packets is None or joining.lease != self._lease:
             return  # its rows are gone: the server gives the group up
         lease = joining.lease
-        place = GroupPlace(
+        place = StreamPlace(
             packets=packets,
             first_row=lease.first_row,
             num_rows=lease.num_rows,

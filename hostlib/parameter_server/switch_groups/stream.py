@@ -22,7 +22,7 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupPlace:
+class StreamPlace:
     """The rows and rounds of a group, and how this end's packets begin."""
 
     packets: RowPackets
@@ -76,7 +76,7 @@ class MemberChunks:
     """
 
     def __init__(
-        self, place: GroupPlace, bit: int, values: Floats, exponents: Exponents, now_s: float
+        self, place: StreamPlace, bit: int, values: Floats, exponents: Exponents, now_s: float
     ) -> None:
         """`bit`: this member's in bitmaps. `exponents`: those of all members together."""
         stream = place.struct(values.size)
@@ -135,7 +135,7 @@ class SumChunks:
     """The sums of a group's chunks at the server, which become the values of `values`."""
 
     def __init__(
-        self, place: GroupPlace, members: int, values: Floats, exponents: Exponents
+        self, place: StreamPlace, members: int, values: Floats, exponents: Exponents
     ) -> None:
         """`members`: their bits. `exponents`: those of all members together."""
         stream = place.struct(values.size)

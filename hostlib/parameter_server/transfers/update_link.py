@@ -42,7 +42,7 @@ from ...peers.frames import (
     TransferFrame,
 )
 from ...peers.handshake import PeerCall
-from ..switch_groups.member import GROUP_ANSWERS, GroupMember, OfferedUpdate
+from ..switch_groups.member import GROUP_ANSWERS, OfferedUpdate, SwitchGroupMember
 from ..tables.denial import error_of
 from .outgoing import OutgoingUpdate, PartOutcome
 
@@ -114,7 +114,7 @@ class UpdateLink:
         `on_send_again(update)`: the server has no use of a sum with it. With `sends_again` False,
         what is open fails when the connection breaks. `on_declined(update)`: one that `join` got is
         in no switch group; None: there are no switch groups. `switch_address`: this host's for
-        packets to the switch. `counters`: those of GroupMember.
+        packets to the switch. `counters`: those of SwitchGroupMember.
         """
         self._loop = loop
         self._session = session
@@ -134,7 +134,7 @@ class UpdateLink:
         self._heard_s = 0.0
         self._limit = math.inf
         self._left_groups: list[int] = []  # numbers that were in groups of the connection before
-        self._groups = GroupMember(
+        self._groups = SwitchGroupMember(
             loop,
             address=switch_address,
             counters=Counter() if counters is None else counters,

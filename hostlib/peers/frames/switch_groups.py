@@ -92,7 +92,7 @@ class GroupJoinFrame(NamedTuple):
     def unpack(cls, frame: Frame, payload: memoryview) -> Self:
         """Return the frame. Raises PeerProtocolError."""
         fields, exponents = _split(_JOIN, frame, payload)
-        return cls(frame.fields[0], *fields, exponents)
+        return cls._make((frame.fields[0], *fields, exponents))
 
 
 class GroupBeginFrame(NamedTuple):
