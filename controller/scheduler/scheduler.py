@@ -126,10 +126,7 @@ class TransferScheduler:
     def next_due_s(self) -> float | None:
         """Return when `decide` or `grant_models` has something to do, None if nothing waits."""
         options = self._options
-        due = [
-            each.queue.due_s(options.batch_max, options.batch_wait_s)
-            for each in self._servers.values()
-        ]
+        due = [self._due_s(each.queue) for each in self._servers.values()]
         due.append(self._models.next_due_s(options.batch_max, options.batch_wait_s))
         return min((each for each in due if each is not None), default=None)
 
@@ -139,7 +136,7 @@ class TransferScheduler:
         self._look_ahead(now_s)
         decisions: list[TransferDecision] = []
         for server in self._servers.values():
-            due_s = server.queue.due_s(self._options.batch_max, self._options.batch_wait_s)
+            due_s = self._due_s(server.queue)
             if due_s is not None and due_s <= now_s:
                 decisions += server.decide(now_s, self._places)
         for each in decisions:
@@ -359,6 +356,14 @@ class TransferScheduler:
                 raise UnknownStationError(f"no switch {switch!r} to aggregate at; known: {known}")
             for host in below:
                 network.check_host(host, f"below {switch},")
+
+    def _due_s(self, queue: ServerQueue) -> float | None:
+        """Return when a server's batch is due."""
+        options = self._options
+        if self._places and self._places.hosts and options.gather_wait_s > options.batch_wait_s:
+            waits_s = options.batch_wait_s, options.gather_wait_s
+            return queue.gathering_due_s(options.batch_max, *waits_s)
+        return queue.due_s(options.batch_max, options.batch_wait_s)
 
     def _server(self, server: str) -> ServerTransfers:
         found = self._servers.get(server)

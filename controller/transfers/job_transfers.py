@@ -64,6 +64,7 @@ class JobTransfers:
                 batch_max=config.batch_max,
                 batch_wait_s=config.batch_wait_s,
                 commit_order=CommitOrder.SEQUENCE,  # as servers apply updates
+                gather_wait_s=min(config.gather_wait_s, config.grant_wait_s / 2),
                 gather_slack_s=config.gather_slack_s,
                 lost_after=math.inf,  # what is overdue is given up by TransferFlow
             ),
@@ -93,6 +94,7 @@ class JobTransfers:
                 station.station_id, WorkerPlace(worker_id=station.station_id, first_id=first_id)
             )
             worker.take_place(station)
+            self.flow.groups.note_station(station)
             return
         name = server_name(station.station_id)
         server = self.servers.setdefault(

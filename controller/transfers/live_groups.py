@@ -18,6 +18,7 @@ from typing import Final
 from ...hostlib.control.transfers_api import transfers_pb2 as pb
 from ..scheduler.grouping import AggregationPlaces
 from ..scheduler.transfers import TransferGroup
+from .live_station import LiveStation
 from .server_place import ServerPlace
 from .transfer_config import TransferConfig
 from .transfer_messages import spans_from
@@ -90,6 +91,8 @@ class LiveGroups:
         """Until when, by host."""
         self._shown: deque[LiveGroup] = deque(maxlen=_SHOWN)
         self._open: dict[int, LiveGroup] = {}
+        self._gatherers: set[int] = set()
+        """Workers that have ever announced that they gather."""
         self._offered: dict[str, WorkerPlace] = {}
         """The places of the last batch."""
 
@@ -98,6 +101,11 @@ class LiveGroups:
         """The last groups, and all that are open."""
         old = [group for group in self._open.values() if group not in self._shown]
         return [*old, *self._shown]
+
+    def note_station(self, station: LiveStation) -> None:
+        """Learn of a worker's process."""
+        if station.aggregator is not None:
+            self._gatherers.add(station.station_id)
 
     def places(self) -> AggregationPlaces:
         """Return the hosts that are idle now and have an aggregator."""
@@ -212,10 +220,12 @@ class LiveGroups:
     def _aggregators(self) -> dict[str, WorkerPlace]:
         """Return the aggregators that may gather a group now, by host."""
         found: dict[str, WorkerPlace] = {}
-        for number in sorted(self._workers):
-            worker = self._workers[number]
-            station = worker.station
-            if station is not None and station.is_attached and station.aggregator is not None:
+        for number in sorted(self._gatherers):
+            worker = self._workers.get(number)
+            station = worker.station if worker is not None else None
+            if worker is None or station is None:
+                continue
+            if station.is_attached and station.aggregator is not None:
                 found.setdefault(station.host, worker)
         if not found:
             return found

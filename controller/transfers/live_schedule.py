@@ -133,6 +133,8 @@ class LiveSchedule:
     def _arm(self) -> None:
         """Wake up when the next batch is due."""
         self.close()
+        if self._scheduler.next_due_s() is not None:
+            self._scheduler.replace_places(self._places())  # they decide when a batch is due
         times = self._scheduler.next_due_s(), self._scheduler.next_expiry_s()
         due_s = min((each for each in times if each is not None), default=None)
         if due_s is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import numpy as np
@@ -56,10 +56,11 @@ class GroupTraining:
         self.total = np.zeros(NUM_VALUES, np.float32)
         """The sum of all updates that were pushed."""
         self._seed = 0
+        self.aggregator: AggregatorProcess
         try:
             self.server = self._stack.enter_context(self._fabric.at(SERVER, self._serve))
             self.workers = [self._worker(number) for number in range(NUM_PUSHERS)]
-            self.aggregator = self._stack.enter_context(self._aggregator())
+            self.start_aggregator()
         except BaseException:
             self._stack.close()
             raise
@@ -113,6 +114,10 @@ class GroupTraining:
         self._stack.callback(made.close)
         return made
 
+    def start_aggregator(self) -> None:
+        """Start the process that gathers, or another one after its end."""
+        self.aggregator = self._stack.enter_context(self._aggregator())
+
     def _aggregator(self) -> AggregatorProcess:
         namespace = self._testbed.namespace_of(self._testbed.topology.hosts[AGGREGATOR])
         assert namespace is not None
@@ -135,10 +140,10 @@ class GroupTraining:
         """Return a counter of all workers together."""
         return sum(worker.counters[name] for worker in self.workers)
 
-    def push_all(self, *, killing: bool = False) -> list[bool]:
+    def push_all(self, meanwhile: Callable[[], None] | None = None) -> list[bool]:
         """Push an update of each worker; return which came in sums.
 
-        `killing`: the aggregator is killed when a member's update goes to it.
+        `meanwhile` is called when a member's update goes to the aggregator, if one does.
         """
         self._seed += 1
         updates = [
@@ -151,7 +156,7 @@ class GroupTraining:
         futures = [
             worker.push(update) for worker, update in zip(self.workers, updates, strict=True)
         ]
-        if killing:
+        if meanwhile is not None:
             wait_until(
                 lambda: (
                     self.count("grouped_updates") > before
@@ -161,7 +166,7 @@ class GroupTraining:
                 LIMIT_S,
             )
             if self.count("grouped_updates") > before:
-                self.aggregator.kill()
+                meanwhile()
         outcomes = [future.result(LIMIT_S) for future in futures]
         assert all(outcome.is_committed for outcome in outcomes), outcomes
         for update in updates:
@@ -186,7 +191,7 @@ def test_groups_are_exact_also_without_their_aggregator_or_the_controller(
 
         def kill_while_it_gathers() -> bool:
             training.aggregator.freeze()
-            training.push_all(killing=True)
+            training.push_all(training.aggregator.kill)
             if training.aggregator.process.returncode is None:
                 training.aggregator.thaw()
                 return False
@@ -199,4 +204,33 @@ def test_groups_are_exact_also_without_their_aggregator_or_the_controller(
         training.check()
         testbed.stop_controller()
         assert not any(training.push_all())
+        training.check()
+
+
+def test_a_group_goes_on_when_the_controller_is_killed(testbed: Testbed, tmp_path: Path) -> None:
+    """Updates may come in the sum and by themselves; the next controller forms groups again."""
+    with GroupTraining(testbed, tmp_path / "log") as training:
+
+        def kill_while_a_group_gathers() -> bool:
+            killed: list[bool] = []
+
+            def kill() -> None:
+                testbed.stop_controller()
+                killed.append(True)
+                training.aggregator.thaw()
+
+            training.aggregator.freeze()
+            training.push_all(kill)
+            if not killed:
+                training.aggregator.thaw()
+            return bool(killed)
+
+        wait_until(kill_while_a_group_gathers, "a group that loses the controller", LIMIT_S)
+        training.check()
+        testbed.start_controller()
+        wait_until(lambda: any(training.push_all()), "a group of the next controller", LIMIT_S)
+        training.check()
+        training.aggregator.kill()
+        training.start_aggregator()
+        wait_until(lambda: any(training.push_all()), "a group at the next process", LIMIT_S)
         training.check()

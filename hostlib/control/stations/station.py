@@ -171,7 +171,7 @@ class CommitSkipped(NamedTuple):
     sequence: int
 
 
-class GroupMember(NamedTuple):
+class ExpectedMember(NamedTuple):
     """One of the updates of a group."""
 
     worker_id: int
@@ -183,7 +183,7 @@ class GatherExpected(NamedTuple):
 
     group_id: int
     server_id: int
-    members: tuple[GroupMember, ...]
+    members: tuple[ExpectedMember, ...]
     """By place in the server's commit sequence."""
     spans: tuple[GrantedSpan, ...]
     """Of the sum; none: at once."""

@@ -20,11 +20,11 @@ from ..transfers_api import transfers_pb2 as api
 from .station import (
     CommitExpected,
     CommitSkipped,
+    ExpectedMember,
     GatherExpected,
     GrantedSpan,
     GroupHop,
     GroupLeft,
-    GroupMember,
     RateObserved,
     ServerProgress,
     StationEvent,
@@ -200,7 +200,7 @@ def _gather(told: api.GatherExpected) -> GatherExpected | None:
     spans = _spans(told.spans, f"the sum of group {told.group_id}")
     if spans is None or not told.gather_s >= 0:
         return None  # the members send their updates to the server themselves
-    members = tuple(GroupMember(each.worker_id, each.transfer_id) for each in told.members)
+    members = tuple(ExpectedMember(each.worker_id, each.transfer_id) for each in told.members)
     return GatherExpected(told.group_id, told.server_id, members, spans, told.gather_s)
 
 

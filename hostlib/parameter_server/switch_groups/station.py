@@ -20,10 +20,10 @@ from ...peers.event_loop import EventLoop
 from ...peers.frames import MAX_BATCH_BYTES, SummedUpdate, TransferFrame
 from ..hot_server.link import RowLinkFactory
 from ..options import ServerOptions
+from ..summed_updates import head_bytes
 from ..tables.parts import places_of
 from ..tables.service import TableService
 from ..tables.state import KEY_BYTES, VALUE_BYTES
-from ..tables.summed import head_bytes
 from ..transfers.update_port import IncomingUpdate, UpdatePort
 from ..transfers.update_service import UpdateService
 from .lease import GroupLease

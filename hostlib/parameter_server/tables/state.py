@@ -32,6 +32,7 @@ from ..hot_server.changes import HotChange, HotLayout
 from ..hot_server.rounds import count_workers
 from ..hot_server.state import DecidedRounds, HotState
 from ..rows import PulledRows, RowTable
+from ..summed_updates import SumMember, are_open, count_update, unpack_members
 from .change import (
     MAX_OPEN_REQUESTS,
     UPDATE_BYTES,
@@ -41,7 +42,6 @@ from .change import (
     unpack_rate,
 )
 from .definition import TableDefinition
-from .summed import SumMember, are_open, count_update, unpack_members
 
 KEY_BYTES: Final = 8
 VALUE_BYTES: Final = 4

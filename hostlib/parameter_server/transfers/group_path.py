@@ -13,14 +13,14 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...control.stations.station import GroupHop, GroupLeft, StationReport
 from ...errors import HostlibError
-from ...peers.event_loop import EventLoop
+from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import Greeting, Purpose
 from ...peers.handshake import PeerCall
 from ..options import GENERATION, ClientOptions
@@ -60,6 +60,12 @@ class AggregatorEnd:
         )
 
 
+class _Leg(NamedTuple):
+    leg: OutgoingUpdate
+    link: UpdateLink
+    timer: Timer
+
+
 @final
 class GroupPath:
     """Runs in the loop's thread.
@@ -88,6 +94,8 @@ class GroupPath:
         self._on_measured = on_measured
         self._counters = counters
         self._aggregators: dict[tuple[tuple[str, int], int, int], UpdateLink] = {}
+        self._legs: dict[OutgoingUpdate, _Leg] = {}
+        """By update: what is on its path to an aggregator, or waits there."""
 
     def send(self, update: OutgoingUpdate) -> None:
         """Send an update whose grant has a hop; it is scaled here."""
@@ -99,6 +107,13 @@ class GroupPath:
         update.payload = scaled(update.payload, update.num_keys, grant.factor)
         update.grant = grant = grant._replace(factor=1.0)
         rate, update.rate = update.rate, None
+        tell = update.done
+
+        def done(outcome: PartOutcome | HostlibError) -> None:
+            self._forget(update)
+            tell(outcome)
+
+        update.done = done
         open_from = self._links[shard].await_sum(update)
         leg = OutgoingUpdate(
             shard=shard,
@@ -114,14 +129,17 @@ class GroupPath:
             grant=grant,
             rate=rate,
         )
-        self._aggregator(hop, shard).send(leg)
-        self._loop.call_later(
-            hop.outcome_s,
-            lambda: self.leave(update, f"no outcome in {hop.outcome_s:.1f} s"),
-        )
+        reason = f"no outcome in {hop.outcome_s:.1f} s"
+        timer = self._loop.call_later(hop.outcome_s, lambda: self.leave(update, reason))
+        link = self._aggregator(hop, shard)
+        self._legs[update] = _Leg(leg, link, timer)
+        link.send(leg)
 
     def leave(self, update: OutgoingUpdate, reason: str) -> None:
         """Have an update leave for the server, if it has no outcome and has not done so."""
+        found = self._forget(update)
+        if found is not None:
+            found.link.cancel(found.leg)  # if it were whole, the sum would be of no effect
         if not self._links[update.shard].leave_group(update):
             return
         self._counters["left_updates"] += 1
@@ -139,6 +157,12 @@ class GroupPath:
         links, self._aggregators = [*self._aggregators.values()], {}
         for link in links:
             link.close(error)
+
+    def _forget(self, update: OutgoingUpdate) -> _Leg | None:
+        found = self._legs.pop(update, None)
+        if found is not None:
+            found.timer.cancel()
+        return found
 
     def _aggregator(self, hop: GroupHop, shard: int) -> UpdateLink:
         key = hop.address, hop.worker_id, shard

@@ -171,6 +171,7 @@ class UpdateLink:
         """Number an update that comes to the server in a sum; return the first open number."""
         update.is_in_group = update.is_measured = True
         self._add(update)
+        self.dial()  # the server tells its outcome
         return next(iter(self._open))
 
     def leave_group(self, update: OutgoingUpdate) -> bool:
@@ -180,6 +181,11 @@ class UpdateLink:
         update.is_in_group, update.has_left_group = False, True
         self.send(update)
         return True
+
+    def cancel(self, update: OutgoingUpdate) -> None:
+        """Send nothing more of an update; nobody learns of its outcome."""
+        if self._open.get(update.number) is update:
+            del self._open[update.number]
 
     def dial(self) -> None:
         """Connect, so that no update has to wait for it."""

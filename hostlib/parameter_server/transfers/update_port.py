@@ -32,10 +32,10 @@ from ...peers.frames import (
 )
 from ...peers.heartbeat import Heartbeat
 from ...peers.inbound import REFUSED_S
+from ..summed_updates import head_bytes
 from ..switch_groups.server import GroupDoor
 from ..tables.change import UPDATE_BYTES
 from ..tables.denial import describe
-from ..tables.summed import head_bytes
 
 MOST_OPEN: Final = 256
 """Updates of a worker to a server whose outcome it does not know."""
@@ -205,7 +205,7 @@ class UpdatePort:
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
         """Forget what has come of unfinished updates; the worker sends them again."""
-        self._free()
+        self._free_all()
         self._receiver.detach(self)
         if self._groups is not None:
             self._groups.leave(self)
@@ -234,7 +234,11 @@ class UpdatePort:
             and math.isfinite(head.factor)
             and head.factor > 0
         )
-        if is_odd or head.number in self._incoming or len(self._incoming) == MOST_OPEN:
+        # A worker that is told to send an update again may have begun to do so before.
+        over = [each for each in self._incoming if each < head.open_from or each == head.number]
+        for number in over:
+            self._free(self._incoming.pop(number))
+        if is_odd or len(self._incoming) == MOST_OPEN:
             raise PeerProtocolError(f"update {head.number} cannot begin: {head}")
         self._highest = max(self._highest, head.number)
         is_repeated = self._receiver.is_known(self.worker_id, self.incarnation, head.number)
@@ -251,11 +255,14 @@ class UpdatePort:
             del self._incoming[piece.number]
             self._receiver.arrive(update)
 
-    def _free(self) -> None:
+    def _free_all(self) -> None:
         incoming, self._incoming = self._incoming, {}
         for update in incoming.values():
-            if update.payload is not None:
-                self._receiver.release(update)
+            self._free(update)
+
+    def _free(self, update: IncomingUpdate) -> None:
+        if update.payload is not None:
+            self._receiver.release(update)
 
     # The receiver calls the methods below.
 
@@ -295,7 +302,7 @@ class UpdatePort:
     def refuse(self, error: PeerError) -> None:
         """Say why this connection is of no use, then close it."""
         self._is_refused = True
-        self._free()
+        self._free_all()
         text = memoryview(str(error).encode()[:1024])
         self._connection.send(Frame(FrameKind.REFUSED, payload_bytes=len(text)), text)
         self.on_room()
@@ -304,5 +311,5 @@ class UpdatePort:
 
     def drop(self) -> None:
         """Close this connection: the same process has another one."""
-        self._free()
+        self._free_all()
         self._connection.close()

@@ -24,10 +24,10 @@ from ...control.stations.station import (
 from ...errors import HostlibError, PeerMismatchError, StaleUpdateError
 from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import CommittedFrame, FrameKind, SummedUpdate
+from ..summed_updates import SumMember, pack_members_into
 from ..tables.change import ScheduledUpdate, TableChange
 from ..tables.refusals import is_replaced
 from ..tables.service import TableService
-from ..tables.summed import SumMember, pack_members_into
 from .known_updates import KnownUpdates, UpdateName, name_in, name_of
 from .place_order import PlaceOrder, ReadyUpdate, UpdateKey
 from .update_port import IncomingUpdate, UpdatePort

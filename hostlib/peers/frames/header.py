@@ -38,7 +38,7 @@ _TLS_HANDSHAKE = 0x1603
 
 
 class FrameKind(enum.IntEnum):
-    """The kinds of frames; 6, 7, 17, 39 and 42 to 59 are unused."""
+    """The kinds of frames; 6, 7, 17 and 41 to 59 are unused."""
 
     CHALLENGE = 1
     """The server's first frame: a nonce."""
@@ -110,9 +110,9 @@ class FrameKind(enum.IntEnum):
     """A worker begins to send an update that a scheduler may have granted; pieces follow."""
     COMMITTED = 38
     """The server has applied such an update."""
-    SUM = 40
+    SUM = 39
     """A worker begins to send the sum of several such updates; pieces follow."""
-    SEND_AGAIN = 41
+    SEND_AGAIN = 40
     """A sum with such an update has no effect: its worker sends the update by itself."""
     GROUP_LEASE = 60
     """The switch rows in which groups of a server's workers add up their updates."""

@@ -12,16 +12,16 @@ import pytest
 
 from switchfold.hostlib.errors import ConfigurationError, StorageDamagedError
 from switchfold.hostlib.parameter_server.rows.optimisers import Adagrad
-from switchfold.hostlib.parameter_server.tables import TensorDefinition
-from switchfold.hostlib.parameter_server.tables.change import UPDATE_BYTES, TableChange
-from switchfold.hostlib.parameter_server.tables.snapshot import capture, restore, row_chunks
-from switchfold.hostlib.parameter_server.tables.state import TableState
-from switchfold.hostlib.parameter_server.tables.summed import (
+from switchfold.hostlib.parameter_server.summed_updates import (
     SumMember,
     head_bytes,
     pack_members_into,
     unpack_members,
 )
+from switchfold.hostlib.parameter_server.tables import TensorDefinition
+from switchfold.hostlib.parameter_server.tables.change import UPDATE_BYTES, TableChange
+from switchfold.hostlib.parameter_server.tables.snapshot import capture, restore, row_chunks
+from switchfold.hostlib.parameter_server.tables.state import TableState
 from switchfold.hostlib.peers.frames import FrameKind
 
 DEFINITION = TensorDefinition(name="w", num_values=200, block_values=100)

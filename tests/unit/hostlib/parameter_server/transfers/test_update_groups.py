@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fake_groups import GroupPolicy
-from fake_transfers import server, worker
+from fake_transfers import server, skipped, worker
 from loopback import LOOPBACK
 from switchfold.hostlib.errors import ConfigurationError, StaleUpdateError
 from switchfold.hostlib.parameter_server.rows.optimisers import Sgd
@@ -88,11 +88,14 @@ def test_a_sum_counts_as_its_updates(tmp_path: Path, has_log: bool) -> None:
 
 
 def test_a_server_that_restarts_knows_the_updates_of_a_sum(tmp_path: Path) -> None:
-    policy = GroupPolicy(MEMBERS, AGGREGATOR)
+    policy = GroupPolicy(MEMBERS, AGGREGATOR, outcome_s=2 * WAIT_S)
     with GroupScene(policy, tmp_path) as scene:
         scene.push(1)
+        scene.fake.next_sequence = MEMBERS
         scene.cluster.restart(0)
         scene.check(MEMBERS)
+        for member in scene.members:  # the server is to be dialled, though nothing is sent to it
+            wait_until(lambda member=member: member._links[0]._link is None, "a broken link")
         scene.push(2)
         scene.check(2 * MEMBERS)
         state = scene.cluster.servers[0].tables.state
@@ -222,6 +225,26 @@ def test_a_sum_of_a_replaced_process_is_returned() -> None:
         assert futures[1].exception(WAIT_S) is not None
         got = successor.get().result(WAIT_S)
         np.testing.assert_array_equal(got, updates[0])
+
+
+def test_updates_that_a_returned_sum_had_displaced_are_sent_again() -> None:
+    """While the sum waits for its place, the server has no use of the same updates alone."""
+    policy = GroupPolicy(MEMBERS, AGGREGATOR, outcome_s=0.2)
+    policy._next_sequence = 1
+    with GroupScene(policy, place_wait_s=WAIT_S) as scene:
+        updates = [values(number) for number in range(MEMBERS)]
+        pairs = zip(scene.members, updates, strict=True)
+        futures = [member.push(update) for member, update in pairs]
+        scene.await_counter("repeated_updates", MEMBERS)
+        scene.worker(2)  # replaces the third member's process
+        scene.fake.wait_for(worker(2), "register", 2)
+        scene.fake.tell(server(), skipped(0))
+        for future in futures[:2]:
+            assert future.result(WAIT_S).is_committed
+        assert futures[2].exception(WAIT_S) is not None
+        assert scene.counter("returned_sums") == 1
+        scene.total = updates[0] + updates[1]
+        scene.check(2)
 
 
 def test_updates_of_an_optimiser_with_a_state_travel_alone() -> None:

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
-from ...errors import StorageDamagedError
+from ..errors import StorageDamagedError
 
 _COUNT: Final = struct.Struct("=Q")
 _MEMBER: Final = struct.Struct("=QQQQ")
