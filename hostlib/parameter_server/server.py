@@ -115,19 +115,18 @@ class ParameterServer:
                 directory=options.log,
                 timeout_s=options.timeout_s,
             )
+            station: UpdateStation | None = None
             try:
                 self._start_hot_rows(row_link)
                 station = UpdateStation(self.tables, self.loop, options.shard, options.transfers)
                 if options.switch_groups is not None:
+                    place, tables = (self.address, self.port), self.tables
                     self.groups = SwitchGroupStation(
-                        station.service,
-                        self.tables,
-                        self.loop,
-                        options,
-                        (self.address, self.port),
-                        row_link,
+                        station.service, tables, self.loop, options, place, row_link
                     )
             except BaseException:
+                if station is not None:
+                    station.close()
                 self._close_hot_rows()
                 self.tables.close()
                 raise

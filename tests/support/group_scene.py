@@ -56,6 +56,7 @@ class GroupScene:
         *,
         definition: TensorDefinition = DEFINITION,
         give_up_s: float = 60.0,
+        udp_port: int = 0,
         **server: Any,
     ) -> None:
         self.definition, self.num_workers = definition, num_workers
@@ -65,7 +66,11 @@ class GroupScene:
             num_workers=num_workers,
             log=None if folder is None else folder / "log",
             switch_groups=SwitchGroupOptions(
-                controller="none", job="job", gather_s=10.0, give_up_s=give_up_s
+                controller="none",
+                job="job",
+                udp_port=udp_port,
+                gather_s=10.0,
+                give_up_s=give_up_s,
             ),
             **server,
         )
@@ -182,6 +187,11 @@ class GroupScene:
         traceback: TracebackType | None,
     ) -> None:
         self._stack.close()
+
+
+def bounded(tau_max: int) -> TransferOptions:
+    """Return a server's options of scheduled updates, at a scheduler that is not there."""
+    return TransferOptions(controller=f"{LOOPBACK}:1", job="job", host="hs", tau_max=tau_max)
 
 
 def integer_sum(updates: Sequence[Values]) -> Values:

@@ -438,10 +438,10 @@ class UpdateLink:
 
     def _decline(self, number: int) -> None:
         """Give an update back: no sum with it counts, so it may have a new number."""
-        update = self._open.pop(number)
-        update.is_in_group = update.is_measured = False
-        update.number, update.last_s = 0, 0.0
-        if self._on_declined is not None:
+        update = self._open.pop(number, None)
+        if update is not None and self._on_declined is not None:
+            update.is_in_group = update.is_measured = False
+            update.number, update.last_s = 0, 0.0
             self._on_declined(update)
 
 

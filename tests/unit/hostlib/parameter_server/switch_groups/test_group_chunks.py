@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from group_world import LANES, GroupWorld, sum_in_integers
 from switchfold.hostlib.hot_rows.row_packets import SERVER_ID_BASE
+from switchfold.hostlib.native.switch_group_library import GroupChunkState
 from switchfold.hostlib.slots.wire import Flag, Operation
 
 
@@ -100,6 +101,22 @@ def test_a_switch_that_loses_its_registers_adds_up_again(share: float) -> None:
     values = world.begin(updates)
     world.run(lambda: world.sums.num_taken >= share * 100)
     world.restart_switch()
+    world.run()
+    assert np.array_equal(values, sum_in_integers(list(updates.values())))
+
+
+def test_a_switch_that_has_told_that_it_has_a_chunk_may_forget_it() -> None:
+    """Member 2 begins late: the others have notices for what the switch then loses."""
+    updates = updates_of(range(3), 20 * LANES, seed=3)
+    world = GroupWorld(3, num_rows=32)
+    world.is_silent = {2}
+    values = world.begin(updates)
+    start_s = world.now_s
+    world.run(lambda: world.now_s > start_s + 10)
+    assert {GroupChunkState.KEPT} == set(world.members[0]._kept[3].tolist())
+    world.restart_switch()
+    world.is_silent = set()
+    world._pump(2)
     world.run()
     assert np.array_equal(values, sum_in_integers(list(updates.values())))
 

@@ -4,12 +4,17 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from group_scene import VALUES, WAIT_S, GroupScene, integer_sum
+from group_scene import VALUES, WAIT_S, GroupScene, bounded, integer_sum
+from loopback import LOOPBACK
+from switchfold.hostlib.control.stations.station import StationRegistered
+from switchfold.hostlib.errors import PortTakenError, StaleUpdateError
 from switchfold.hostlib.parameter_server.rows import Sgd
 from switchfold.hostlib.parameter_server.tables import TensorDefinition
 from switchfold.hostlib.slots.wire import Operation
@@ -225,3 +230,37 @@ def test_no_packet_of_a_member_leaves_before_the_group_is_complete() -> None:
         assert scene.outcomes(futures) == [False]
         assert scene.switch.passed[Operation.AGGREGATE_ADD.name.lower()] == 0
         scene.check()
+
+
+def test_a_sum_takes_no_place_of_the_commit_sequence() -> None:
+    with GroupScene() as scene:
+        scene.wait_for_groups()
+        updates = scene.server.updates
+        registered = StationRegistered(grant_wait_s=1.0, next_transfer_id=1, next_sequence=0)
+        scene.server.loop.run(lambda: updates.on_event(registered))
+        assert scene.outcomes(scene.push({0: 1, 1: 2, 2: 3})) == [True] * 3
+        assert updates._order.next == 0
+        scene.check()
+
+
+def test_updates_that_are_too_old_come_by_themselves_and_are_refused() -> None:
+    with GroupScene(2, transfers=bounded(1)) as scene:
+        scene.wait_for_groups()
+        assert scene.outcomes(scene.push({0: 1, 1: 2})) == [True, True]
+        # Both are of version 0, and the model has version 2: the sum is of no effect.
+        late = [worker.push(np.ones(VALUES, np.float32)) for worker in scene.workers]
+        assert all(isinstance(each.exception(WAIT_S), StaleUpdateError) for each in late)
+        assert scene.server.updates.counters["returned_sums"] == 1
+        for worker in scene.workers:
+            worker.counters["pushes"] -= 1
+        scene.check()
+
+
+def test_a_port_that_is_taken_ends_the_server_and_its_threads() -> None:
+    before = set(threading.enumerate())
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind((LOOPBACK, 0))
+        port = taken.getsockname()[1]
+        with pytest.raises(PortTakenError):
+            GroupScene(udp_port=port, transfers=bounded(1))
+    wait_until(lambda: set(threading.enumerate()) <= before, "threads are left")
