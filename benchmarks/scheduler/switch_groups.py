@@ -148,7 +148,7 @@ def measure(num_workers: int, num_values: int, rate_bits_per_s: int, rounds: int
     with (
         tempfile.TemporaryDirectory() as folder,
         Testbed(topology) as testbed,
-        GroupTraining(testbed, Path(folder), num_values, has_log=False) as training,
+        GroupTraining(testbed, Path(folder), num_values, has_log=False, wait_ms=10_000) as training,
     ):
         Rounds(training, measured).run(rounds)
     return measured

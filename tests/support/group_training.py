@@ -38,9 +38,19 @@ class GroupTraining:
     """A server's process on the last host, and workers with sessions on the others."""
 
     def __init__(
-        self, testbed: Testbed, folder: Path, num_values: int, *, has_log: bool = True
+        self,
+        testbed: Testbed,
+        folder: Path,
+        num_values: int,
+        *,
+        has_log: bool = True,
+        wait_ms: int = 1000,
     ) -> None:
-        """`testbed` has a host for each worker, then one for the server."""
+        """`testbed` has a host for each worker, then one for the server.
+
+        `wait_ms`: how long an update waits for those of all others.
+        """
+        self._wait_ms = wait_ms
         self._testbed, self._folder, self._fabric = testbed, folder, Fabric(testbed)
         self._has_log, self._num_values = has_log, num_values
         self._num_workers = len(testbed.topology.hosts) - 1
@@ -75,7 +85,7 @@ class GroupTraining:
             "--shard": "0",
             "--controller": self._testbed.controller_address,
             "--group-job": JOB,
-            "--group-wait-ms": "1000",
+            "--group-wait-ms": str(self._wait_ms),
             "--transfer-job": JOB,
             "--transfer-host": host.name,
             "--credentials": str(self._testbed.server_credentials.folder),

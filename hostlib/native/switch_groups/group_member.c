@@ -123,7 +123,8 @@ uint32_t group_member_fill(group_member_t *member, uint8_t *packets, uint32_t ro
   count += repeat_oldest(member, packets + count * size, room - count, now_s);
   uint32_t limit = congestion_limit(&member->window);
   uint64_t end = (uint64_t)member->done + group_window(stream);
-  for (; count < room && member->next < stream->num_chunks && member->next < end && member->under_way < limit; member->next++) {
+  if (end > stream->num_chunks) end = stream->num_chunks;
+  for (; count < room && member->next < end && member->under_way < limit; member->next++) {
     if (member->states[member->next] != CHUNK_UNSENT) continue;
     write_chunk(member, member->next, packets + count++ * size, now_s);
     member->under_way++;

@@ -4,8 +4,8 @@
 // A member of a switch group: sends the chunks of its update to the switch until the server has their sums.
 //
 // The server tells by TCP which sums it has; nothing else makes a chunk done. A chunk that lacks while later ones have come
-// is sent again, once in a round trip. If nothing comes for a timeout, the oldest chunks are: at first one, and twice as many
-// each time. The switch's notices, that it has a chunk, only postpone that: it may be restarted, and forget.
+// is sent again, once in a round trip. If nothing comes for a timeout, the oldest chunks are: at first one, and twice as
+// many each time. The switch's notices, that it has a chunk, only postpone that: it may be restarted, and forget.
 #ifndef SWITCHFOLD_GROUP_MEMBER_H
 #define SWITCHFOLD_GROUP_MEMBER_H
 

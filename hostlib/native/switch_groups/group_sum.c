@@ -33,7 +33,8 @@ static uint32_t take(group_sum_t *sum, const uint8_t *packet) {
     return 0;
   }
   float *values = sum->values + (size_t)chunk * stream->num_lanes;
-  float32_from_values(packet + HEADER_BYTES, 1, sum->scales[chunk], values, group_chunk_values(stream, chunk), NETWORK_ORDER);
+  uint32_t count = group_chunk_values(stream, chunk);
+  float32_from_values(packet + HEADER_BYTES, 1, sum->scales[chunk], values, count, NETWORK_ORDER);
   sum->has[chunk] = 1;
   if (chunk >= sum->end) sum->end = chunk + 1;
   return 1;
