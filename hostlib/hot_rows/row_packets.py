@@ -72,6 +72,18 @@ class RowPackets:
         packets["header"]["num_contributors"] = level
         return self._bytes(packets)
 
+    def probe(self, rows: RowNumbers, epochs: RowNumbers, copies: RowNumbers) -> Datagrams:
+        """Return questions for the state of slot copies, 0 or 1 of each row.
+
+        The answers have the copy's round, and the copy's number as their chunk.
+        """
+        packets = self._packets(Operation.PROBE, rows, epochs, copies)
+        header = packets["header"]
+        header["chunk_index"] = copies
+        header["range_start"] = copies * self.values_per_packet
+        header["range_end"] = (copies + 1) * self.values_per_packet
+        return self._bytes(packets)
+
     def write(
         self, rows: RowNumbers, epochs: RowNumbers, versions: RowNumbers, lanes: Lanes
     ) -> Datagrams:

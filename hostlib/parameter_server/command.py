@@ -8,6 +8,7 @@ import argparse
 import signal
 import socket
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from .options import ServerOptions, StragglerDrop
 from .repeated_messages import set_up_log
 from .rules import RuleKind
 from .server import ParameterServer
+from .switch_groups.options import SwitchGroupOptions
 from .transfer_options import TransferOptions
 
 PROGRAM = "python -m switchfold.hostlib.parameter_server"
@@ -62,6 +64,15 @@ _TRANSFER_OPTIONS: dict[str, tuple[str, type, str, str]] = {
     "--place-wait": ("place_wait_s", float, "S", "wait for an update that others wait for (5)"),
 }
 """Field of TransferOptions, type, metavar and help."""
+_GROUP_OPTIONS: dict[str, tuple[str, type, str, str]] = {
+    "--group-address": ("address", str, "ADDRESS", "this host's address for switches (--address)"),
+    "--group-port": ("udp_port", int, "PORT", "UDP port for switches (that of --port)"),
+    "--group-rows": ("rows", int, "N", "most switch rows (128)"),
+    "--group-switch": ("switch_name", str, "NAME", "switch that this host is at"),
+    "--group-wait-ms": ("gather_s", float, "MS", "wait of the first update for others (20)"),
+    "--group-give-up": ("give_up_s", float, "S", "silence that ends a group (2)"),
+}
+"""Field of SwitchGroupOptions, type, metavar and help."""
 _RETIRED = ("--learning-rate", "--momentum", "--checkpoints", "--every")
 
 
@@ -156,6 +167,10 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     for option, (_, kind, metavar, text) in _TRANSFER_OPTIONS.items():
         transfers.add_argument(option, type=kind, metavar=metavar, help=text)
+    groups = parser.add_argument_group("updates that a switch adds up")
+    groups.add_argument("--group-job", metavar="NAME", help="name of the workers' job")
+    for option, (_, kind, metavar, text) in _GROUP_OPTIONS.items():
+        groups.add_argument(option, type=kind, metavar=metavar, help=text)
     return parser
 
 
@@ -203,8 +218,8 @@ def _hot_options(
         if is_asked or options.hot_job_token is not None:
             raise ConfigurationError("options of hot rows without --controller; give it, too")
         return None
-    if options.transfer_job is not None and not is_asked:
-        return None  # the controller is for scheduled updates alone
+    if (options.transfer_job or options.group_job) is not None and not is_asked:
+        return None  # the controller is for other things alone
     if "flush_s" in given:
         given["flush_s"] /= 1e3
     job_token = options.hot_job_token
@@ -213,6 +228,29 @@ def _hot_options(
         job=options.hot_job or "",
         token=token_from_environment(),
         job_token=job_token_from_environment() if job_token is None else job_token,
+        credentials=None if credentials is None else str(credentials.folder),
+        **given,
+    )
+
+
+def _group_options(
+    options: argparse.Namespace, credentials: Credentials | None
+) -> SwitchGroupOptions | None:
+    """Return the options of switch groups, None without. Raises ConfigurationError."""
+    given = _given(options, _GROUP_OPTIONS)
+    if options.group_job is None or options.controller is None:
+        if given or options.group_job is not None:
+            raise ConfigurationError(
+                "options of switch groups need --controller and --group-job; give both"
+            )
+        return None
+    if "gather_s" in given:
+        given["gather_s"] /= 1e3
+    return SwitchGroupOptions(
+        controller=options.controller,
+        job=options.group_job,
+        token=token_from_environment(),
+        job_token=options.hot_job_token or job_token_from_environment(),
         credentials=None if credentials is None else str(credentials.folder),
         **given,
     )
@@ -278,6 +316,7 @@ def _serve(
         latency_log=options.latency_log,
         hot=_hot_options(options, credentials),
         transfers=_transfer_options(options, credentials),
+        switch_groups=_group_options(options, credentials),
     )
     server = ParameterServer(
         server_options,
@@ -292,6 +331,7 @@ def _serve(
         print(f"listening on {server.address}:{server.port}", flush=True)
         await_stop()
         counters = server.counters + server.tables.counters + server.updates.counters
+        counters += Counter() if server.groups is None else server.groups.groups.counters
         shown = [*sorted(counters.items()), ("version", server.tables.version)]
         print(" ".join(f"{name}={n}" for name, n in shown), flush=True)
     return 0

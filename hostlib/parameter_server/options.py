@@ -13,6 +13,7 @@ from ..errors import ConfigurationError
 from .hot_server.options import HotRowOptions
 from .layout import PAIR_BYTES
 from .rules import RuleKind
+from .switch_groups.options import SwitchGroupOptions
 from .transfer_options import TransferOptions
 
 MOST_SERVERS = 1 << 16
@@ -55,6 +56,8 @@ class ServerOptions:
     is_replica: bool = False
     """Follow the server at position `shard`, and take its place when it is gone: MLfabric's
     registerAsReplica. It needs `transfers`."""
+    switch_groups: SwitchGroupOptions | None = None
+    """For updates that a switch adds up; None: there are none."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.num_workers <= 1 << 15:
@@ -65,13 +68,16 @@ class ServerOptions:
             raise ConfigurationError(
                 f"timeout {self.timeout_s} s, grace {self.grace_s} s; give positive times"
             )
-        if self.is_replica and (self.transfers is None or self.hot is not None):
+        has_rows = self.hot is not None or self.switch_groups is not None
+        if self.is_replica and (self.transfers is None or has_rows):
             raise ConfigurationError(
-                f"a replica of server {self.shard} needs scheduled updates, and has no hot rows:"
-                " give `transfers`, and no `hot`"
+                f"a replica of server {self.shard} needs scheduled updates, and has no hot rows or"
+                " switch groups: give `transfers`, and neither `hot` nor `switch_groups`"
             )
         if self.hot is not None:
             self.hot.check_shard(self.shard, self.num_workers)
+        if self.switch_groups is not None:
+            self.switch_groups.check_shard(self.shard)
         drop = self.stragglers
         if drop is not None and not (
             0 < drop.deadline_s < self.timeout_s and 1 <= drop.quorum <= self.num_workers
@@ -85,7 +91,8 @@ class ServerOptions:
 
 def all_credentials(credentials: Credentials | None, options: ServerOptions) -> object:
     """Return whether a server has credentials for all that it calls, and that call it."""
-    controllers = [part for part in (options.hot, options.transfers) if part is not None]
+    parts = options.hot, options.transfers, options.switch_groups
+    controllers = [part for part in parts if part is not None]
     return credentials is not None and all(part.credentials for part in controllers)
 
 

@@ -43,6 +43,7 @@ from .pair_state import (
     PendingSum,
 )
 from .rules import Values, as_workers_sent
+from .switch_groups.station import SwitchGroupStation
 from .tables.port import TablePort
 from .tables.service import TableService
 from .transfers.update_port import UpdatePort
@@ -100,6 +101,8 @@ class ParameterServer:
         self._latency: ServerLog | None = None
         self._hot: HotRowServer | None = None
         self._row_link: RowLink | None = None
+        self.groups: SwitchGroupStation | None = None
+        """Updates that a switch adds up."""
         try:
             if options.latency_log is not None:
                 self._latency = ServerLog(
@@ -112,6 +115,7 @@ class ParameterServer:
                 directory=options.log,
                 timeout_s=options.timeout_s,
             )
+            station: UpdateStation | None = None
             try:
                 self._start_hot_rows(row_link)
                 station = UpdateStation(
@@ -121,7 +125,14 @@ class ParameterServer:
                     options.transfers,
                     replica_at=(self.address, self.port) if options.is_replica else None,
                 )
+                if options.switch_groups is not None:
+                    place, tables = (self.address, self.port), self.tables
+                    self.groups = SwitchGroupStation(
+                        station.service, tables, self.loop, options, place, row_link
+                    )
             except BaseException:
+                if station is not None:
+                    station.close()
                 self._close_hot_rows()
                 self.tables.close()
                 raise
@@ -194,6 +205,8 @@ class ParameterServer:
 
     def close(self) -> None:
         """End all connections and the threads; a second call does nothing."""
+        if self.groups is not None:
+            self.groups.close()
         self._close_hot_rows()
         self._station.close()
         self._peers.close()
@@ -247,7 +260,8 @@ class ParameterServer:
             )
             return
         if greeting.purpose is Purpose.TRANSFERS:
-            UpdatePort(self.updates, self.loop, worker_id, connection)
+            groups = None if self.groups is None else self.groups.groups
+            UpdatePort(self.updates, self.loop, worker_id, connection, groups)
             return
         old = self._ends.get(worker_id)
         if isinstance(old, WorkerEnd):

@@ -47,8 +47,6 @@ class OutgoingUpdate:
     version: int
     norm: float
     done: Callable[[PartOutcome | HostlibError], None]
-    clock: int = 0
-    """Iterations that the worker had ended when it asked; 0 in asynchronous jobs."""
     number: int = 0
     """At the server; given when it is to be sent."""
     open_from: int = 0

@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol, final
 
@@ -34,6 +35,7 @@ from ...peers.frames import (
     EnterFrame,
     Frame,
     FrameKind,
+    Packable,
     PieceFrame,
     Purpose,
     SendAgainFrame,
@@ -41,6 +43,7 @@ from ...peers.frames import (
     TransferFrame,
 )
 from ...peers.handshake import PeerCall
+from ..switch_groups.member import GROUP_ANSWERS, OfferedUpdate, SwitchGroupMember
 from ..tables.denial import error_of
 from .outgoing import OutgoingUpdate, PartOutcome
 
@@ -58,9 +61,12 @@ KERNEL_MARGIN: Final = 1.25
 """The kernel's limit as a multiple of the granted rate: it smooths what the bucket lets pass."""
 BACKLOG_DEPTHS: Final = 2
 """A slow link gets no more while this multiple of the token bucket is not acknowledged."""
-_KINDS: Final = frozenset(
-    (FrameKind.ENTERED, FrameKind.COMMITTED, FrameKind.DENIED, FrameKind.SEND_AGAIN)
-)
+_KINDS: Final = GROUP_ANSWERS | {
+    FrameKind.ENTERED,
+    FrameKind.COMMITTED,
+    FrameKind.DENIED,
+    FrameKind.SEND_AGAIN,
+}
 
 
 class UpdateEnd(Protocol):
@@ -101,13 +107,18 @@ class UpdateLink:
         on_send_again: Callable[[OutgoingUpdate], None] | None = None,
         sends_again: bool = True,
         numbers: Iterator[int] | None = None,
+        on_declined: Callable[[OutgoingUpdate], None] | None = None,
+        switch_address: str | None = None,
+        counters: Counter[str] | None = None,
     ) -> None:
         """`on_measured(update, seconds)`: a granted update took so long from byte to last byte.
 
         Its `network_wait_s` says how much of that it waited for the network.
 
         `on_send_again(update)`: the server has no use of a sum with it. With `sends_again` False,
-        what is open fails when the connection breaks.
+        what is open fails when the connection breaks. `on_declined(update)`: one that `join` got is
+        in no switch group; None: there are no switch groups. `switch_address`: this host's for
+        packets to the switch. `counters`: those of SwitchGroupMember.
 
         `numbers` are those of the server's updates, from 1; links to its replica have the same.
         """
@@ -119,6 +130,7 @@ class UpdateLink:
         self._on_measured = on_measured
         self._on_send_again = on_send_again
         self._sends_again = sends_again
+        self._on_declined = on_declined
         self.numbers: Final = itertools.count(1) if numbers is None else numbers
         self._open: dict[int, OutgoingUpdate] = {}  # by number, in rising order
         self._link: DialledLink | None = None
@@ -127,6 +139,31 @@ class UpdateLink:
         self._look_timer: Timer | None = None
         self._heard_s = 0.0
         self._limit = math.inf
+        self._left_groups: list[int] = []  # numbers that were in groups of the connection before
+        self._groups = SwitchGroupMember(
+            loop,
+            address=switch_address,
+            counters=Counter() if counters is None else counters,
+            send=self._send_frame,
+            open_from=lambda: next(iter(self._open)),
+            decline=self._decline,
+        )
+
+    @property
+    def has_switch_groups(self) -> bool:
+        """Whether `join` may be called."""
+        return self._on_declined is not None and self._has_entered and self._groups.is_offered
+
+    def join(self, update: OutgoingUpdate) -> None:
+        """Send an update with others to the switch."""
+        self.await_sum(update)
+        update.last_s = time.monotonic()
+        if self._look_timer is None:
+            self._look_timer = self._loop.call_later(LOOK_S, self._look)
+        offered = OfferedUpdate(
+            update.number, update.version, update.table, update.num_keys, update.payload
+        )
+        self._groups.offer(offered)
 
     def send(self, update: OutgoingUpdate) -> None:
         """Send an update: at the rate of its grant, or at once without one."""
@@ -172,6 +209,7 @@ class UpdateLink:
             self._link.close()
             self._link = None
         self._has_entered = False
+        self._groups.close()
         self.fail(error)
 
     def limit_waits(self, unreachable_s: float, timeout_s: float) -> None:
@@ -323,6 +361,7 @@ class UpdateLink:
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
         """Dial again if something is open; the next update does it otherwise."""
         self._has_entered = False
+        self._left_groups += self._groups.drop_all()
         if not self._sends_again:
             self._link = None
             self.fail(error)
@@ -355,6 +394,8 @@ class UpdateLink:
         self._heard_s = time.monotonic()
         if frame.kind is FrameKind.ENTERED:
             self._on_entered(EnteredFrame.unpack(frame))
+        elif frame.kind in GROUP_ANSWERS:
+            self._groups.on_frame(frame, payload)
         elif frame.kind is FrameKind.COMMITTED:
             committed = CommittedFrame.unpack(frame)
             self._finish(
@@ -386,6 +427,12 @@ class UpdateLink:
             )
             return
         self._has_entered = True
+        # The groups of the connection before are over. What counted of them was told before this,
+        # and what is on its path through the server's log is known there by its number.
+        numbers, self._left_groups = self._left_groups, []
+        for number in numbers:
+            if number in self._open:
+                self.leave_group(self._open[number])
         self._tick()
 
     def _start_again(self, number: int) -> None:
@@ -406,9 +453,24 @@ class UpdateLink:
         update = self._open.pop(number, None)
         if update is None:
             return  # it was told before
+        self._groups.settle(number)
         if update.grant is not None and not update.is_measured and not update.left_bytes:
             self._tell_measured(update, time.monotonic())
         update.settle(outcome(update))
+
+    # The switch groups call the methods below.
+
+    def _send_frame(self, frame: Packable) -> None:
+        if self._link is not None:
+            self._link.send(frame)
+
+    def _decline(self, number: int) -> None:
+        """Give an update back: no sum with it counts, so it may have a new number."""
+        update = self._open.pop(number, None)
+        if update is not None and self._on_declined is not None:
+            update.is_in_group = update.is_measured = False
+            update.number, update.last_s = 0, 0.0
+            self._on_declined(update)
 
 
 def _outcome_of(update: OutgoingUpdate, error: HostlibError) -> PartOutcome | HostlibError:

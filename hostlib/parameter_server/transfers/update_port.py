@@ -21,6 +21,9 @@ from ...peers.frames import (
     EnterFrame,
     Frame,
     FrameKind,
+    GroupJoinFrame,
+    GroupOverFrame,
+    Packable,
     PieceFrame,
     SendAgainFrame,
     SumFrame,
@@ -30,6 +33,7 @@ from ...peers.frames import (
 from ...peers.heartbeat import Heartbeat
 from ...peers.inbound import REFUSED_S
 from ..summed_updates import head_bytes
+from ..switch_groups.server import GroupDoor
 from ..tables.change import UPDATE_BYTES
 from ..tables.denial import describe
 
@@ -41,6 +45,7 @@ _KINDS: Final = frozenset(
         FrameKind.TRANSFER,
         FrameKind.SUM,
         FrameKind.PIECE,
+        FrameKind.GROUP_JOIN,
         FrameKind.HEARTBEAT,
     )
 )
@@ -125,11 +130,18 @@ class UpdatePort:
     """Collects the pieces of updates, and sends their outcomes; runs in the loop's thread."""
 
     def __init__(
-        self, receiver: UpdateReceiver, loop: EventLoop, worker_id: int, connection: Connection
+        self,
+        receiver: UpdateReceiver,
+        loop: EventLoop,
+        worker_id: int,
+        connection: Connection,
+        groups: GroupDoor | None = None,
     ) -> None:
+        """`groups`: of switches; None: the receiver has none."""
         self.worker_id = worker_id
         self.incarnation = 0
         self._receiver = receiver
+        self._groups = groups
         self._loop = loop
         self._connection = connection
         self._incoming: dict[int, IncomingUpdate] = {}
@@ -179,6 +191,8 @@ class UpdatePort:
                 self._begin(TransferFrame.unpack(frame, payload))
             elif frame.kind is FrameKind.SUM:
                 self._begin(*SumFrame.unpack(frame, payload))
+            elif frame.kind is FrameKind.GROUP_JOIN:
+                self._join(GroupJoinFrame.unpack(frame, payload))
             else:
                 self._take_piece(PieceFrame.unpack(frame))
         except PeerProtocolError as error:
@@ -193,12 +207,25 @@ class UpdatePort:
         """Forget what has come of unfinished updates; the worker sends them again."""
         self._free_all()
         self._receiver.detach(self)
+        if self._groups is not None:
+            self._groups.leave(self)
 
     def _enter(self, incarnation: int) -> None:
         if not incarnation or self.incarnation:
             raise PeerProtocolError(f"incarnation {incarnation} after {self.incarnation}")
         self.incarnation = incarnation
         self._receiver.enter(self, incarnation)
+        if self._groups is not None and not self._is_refused:
+            self._groups.enter(self)
+
+    def _join(self, head: GroupJoinFrame) -> None:
+        is_odd = not 1 <= head.open_from <= head.number < head.open_from + MOST_OPEN
+        if is_odd or head.number in self._incoming:
+            raise PeerProtocolError(f"update {head.number} cannot join a group")
+        if self._groups is None:
+            self.send_group(GroupOverFrame(head.number))
+        else:
+            self._groups.join(self, head)
 
     def _begin(self, head: TransferFrame, summed: tuple[SummedUpdate, ...] = ()) -> None:
         is_odd = not (
@@ -267,6 +294,10 @@ class UpdatePort:
             return
         self._stop(number)
         self._connection.send(SendAgainFrame(number))
+
+    def send_group(self, frame: Packable, payload: memoryview | None = None) -> None:
+        """Tell the worker something of switch groups."""
+        self._connection.send(frame, payload)
 
     def on_room(self) -> None:
         """Read on."""

@@ -194,7 +194,7 @@ class UpdateService:
             ready = self._order.arrive(_key(update), None, update, now_s)[1:]
             self._deny(update, stale)
         else:
-            for member in members[1:]:
+            for member in members[1:] if has_grant else ():
                 self._order.cover(_key_of(member), member.sequence)
             sequence = members[0].sequence if has_grant else None
             ready = self._order.arrive(_key(update), sequence, update, now_s)

@@ -34,6 +34,14 @@ from .parameters import (
 )
 from .reduction import LostFrame, ValueFlag, ValuesFrame
 from .request import FetchFrame
+from .switch_groups import (
+    Exponents,
+    GroupBeginFrame,
+    GroupJoinFrame,
+    GroupLeaseFrame,
+    GroupOverFrame,
+    GroupProgressFrame,
+)
 from .tables import (
     NO_TIMES,
     DeniedFrame,
@@ -77,12 +85,18 @@ __all__ = [
     "DeniedFrame",
     "EnterFrame",
     "EnteredFrame",
+    "Exponents",
     "FactorsFrame",
     "FailedFrame",
     "FetchFrame",
     "Frame",
     "FrameKind",
     "Greeting",
+    "GroupBeginFrame",
+    "GroupJoinFrame",
+    "GroupLeaseFrame",
+    "GroupOverFrame",
+    "GroupProgressFrame",
     "HotRowsFrame",
     "HotRowsState",
     "LostFrame",

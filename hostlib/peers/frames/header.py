@@ -38,7 +38,7 @@ _TLS_HANDSHAKE = 0x1603
 
 
 class FrameKind(enum.IntEnum):
-    """The kinds of frames; 6, 7 and 17 are unused."""
+    """The kinds of frames; 6, 7, 17 and 41 to 59 are unused."""
 
     CHALLENGE = 1
     """The server's first frame: a nonce."""
@@ -114,6 +114,16 @@ class FrameKind(enum.IntEnum):
     """A worker begins to send the sum of several such updates; pieces follow."""
     SEND_AGAIN = 40
     """A sum with such an update has no effect: its worker sends the update by itself."""
+    GROUP_LEASE = 60
+    """The switch rows in which groups of a server's workers add up their updates."""
+    GROUP_JOIN = 61
+    """A worker would send an update in such a group."""
+    GROUP_BEGIN = 62
+    """The group is complete: its members send to the switch."""
+    GROUP_PROGRESS = 63
+    """The sums of a group that the server has."""
+    GROUP_OVER = 64
+    """An update is in no group."""
 
 
 MAX_PAYLOAD_BYTES = {
@@ -154,6 +164,11 @@ MAX_PAYLOAD_BYTES = {
     FrameKind.COMMITTED: 0,
     FrameKind.SUM: 1 << 12,
     FrameKind.SEND_AGAIN: 0,
+    FrameKind.GROUP_LEASE: 64,
+    FrameKind.GROUP_JOIN: 1 << 22,
+    FrameKind.GROUP_BEGIN: 1 << 22,
+    FrameKind.GROUP_PROGRESS: 1 << 12,
+    FrameKind.GROUP_OVER: 0,
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from switchfold.hostlib.allgather import block_exchange
 from switchfold.hostlib.hot_rows import EMPTY
-from switchfold.hostlib.native import hot_row_library, library, row_library
+from switchfold.hostlib.native import hot_row_library, library, row_library, switch_group_library
 from switchfold.hostlib.native.transports import Joining
 from switchfold.hostlib.parameter_server.hot_worker import pushes, reads
 from switchfold.hostlib.slots import switch_reducer, wire
@@ -24,8 +24,10 @@ from switchfold.softswitch.compilation.compiler import find_compiler
 NATIVE = Path(library.__file__).parent
 STRUCTURES = [
     item
-    for item in {**vars(library), **vars(row_library), **vars(hot_row_library)}.values()
+    for module in (library, row_library, hot_row_library, switch_group_library)
+    for item in vars(module).values()
     if isinstance(item, type) and issubclass(item, ctypes.Structure)
+    if item.__module__ == module.__name__
 ]
 NUMBERS = {
     **{operation.name: int(operation) for operation in wire.Operation},
@@ -53,6 +55,7 @@ NUMBERS = {
     "MOST_TRIES": reads.MOST_TRIES,
     "EMPTY_CELL + 1": EMPTY + 1,
     **{f"PLACE_{use.name}": int(use) for use in hot_row_library.PlaceUse},
+    **{f"CHUNK_{state.name}": int(state) for state in switch_group_library.GroupChunkState},
     **{f"ROWS_{status.name}": int(status) for status in row_library.RowStatus},
     **{f"INITIAL_{kind.name}": int(kind) for kind in row_library.InitialKind},
     **{f"JOIN_{joining.name}": int(joining) for joining in Joining},

@@ -1,0 +1,184 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers on a testbed whose switch adds up their updates, and the process of their server."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheme_fabric import Fabric
+from switchfold.bmv2_topos import Testbed
+from switchfold.bmv2_topos.network.namespaces import namespace_path
+from switchfold.hostlib import Session
+from switchfold.hostlib.config import join_from_environment
+from switchfold.hostlib.credentials import Credentials
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.parameter_server import ClientOptions, HotRowUse
+from switchfold.hostlib.parameter_server.tables import DenseTensor, TableClient, TensorDefinition
+from switchfold.hostlib.parameter_server.transfers import (
+    FabricWorker,
+    PushOutcome,
+    TransferOptions,
+)
+
+LIMIT_S = 120.0
+PORT = 7000
+JOB = "train"
+
+
+class GroupTraining:
+    """A server's process on the last host, and workers with sessions on the others."""
+
+    def __init__(
+        self,
+        testbed: Testbed,
+        folder: Path,
+        num_values: int,
+        *,
+        has_log: bool = True,
+        wait_ms: int = 1000,
+    ) -> None:
+        """`testbed` has a host for each worker, then one for the server.
+
+        `wait_ms`: how long an update waits for those of all others.
+        """
+        self._wait_ms = wait_ms
+        self._testbed, self._folder, self._fabric = testbed, folder, Fabric(testbed)
+        self._has_log, self._num_values = has_log, num_values
+        self._num_workers = len(testbed.topology.hosts) - 1
+        self._stack = contextlib.ExitStack()
+        self.total = np.zeros(num_values, np.float32)
+        """The sum of all updates that were pushed."""
+        try:
+            self._server = self._start_server()
+            self._stack.callback(lambda: _kill(self._server))
+            with ThreadPoolExecutor(self._num_workers) as pool:
+                for session in list(pool.map(self._join, range(self._num_workers))):
+                    self._stack.callback(session.close)
+            self.workers = [self._worker(number) for number in range(self._num_workers)]
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __enter__(self) -> GroupTraining:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _start_server(self) -> subprocess.Popen[str]:
+        host = self._testbed.topology.hosts[self._num_workers]
+        namespace = self._testbed.namespace_of(host)
+        assert namespace is not None
+        options = {
+            "--address": host.address,
+            "--port": str(PORT),
+            "--num-workers": str(self._num_workers),
+            "--shard": "0",
+            "--controller": self._testbed.controller_address,
+            "--group-job": JOB,
+            "--group-wait-ms": str(self._wait_ms),
+            "--transfer-job": JOB,
+            "--transfer-host": host.name,
+            "--credentials": str(self._testbed.server_credentials.folder),
+        }
+        if self._has_log:
+            options["--log"] = str(self._folder / "log")
+        words = [word for option in options.items() for word in option]
+        process = subprocess.Popen(
+            [
+                *("nsenter", f"--net={namespace_path(namespace)}", sys.executable),
+                *("-m", "switchfold.controller", "ps", "run", *words),
+            ],
+            env={**os.environ, **self._testbed.endpoint(self._num_workers).environment(JOB)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("listening on "), line
+        return process
+
+    def kill_server(self) -> None:
+        """Kill the server, and start another one with its log."""
+        _kill(self._server)
+        self._server = self._start_server()
+
+    def _join(self, number: int) -> Session:
+        variables = self._testbed.endpoint(number).environment(JOB)
+        variables["SWITCHFOLD_NUM_WORKERS"] = str(self._num_workers)
+        options = SessionOptions(join_timeout_s=LIMIT_S, timeout_s=LIMIT_S, lease_s=60.0)
+        return self._fabric.at(
+            number, lambda: join_from_environment(options, variables={**os.environ, **variables})
+        )
+
+    def _worker(self, number: int) -> FabricWorker:
+        folder = self._testbed.endpoint(number).credentials
+        assert folder is not None
+        credentials = Credentials(folder)
+
+        def make() -> FabricWorker:
+            options = ClientOptions(
+                worker_id=number,
+                source=self._fabric.addresses[number],
+                token=self._testbed.endpoint(number).token,
+                credentials=credentials,
+                use_hot_rows=HotRowUse.NEVER,
+                reconnect_s=LIMIT_S,
+            )
+            client = TableClient([(self._fabric.addresses[self._num_workers], PORT)], options)
+            self._stack.callback(client.close)
+            tensor = DenseTensor(client, TensorDefinition(name="w", num_values=self._num_values))
+            transfers = TransferOptions(
+                controller=self._testbed.controller_address,
+                job=JOB,
+                host=self._testbed.topology.hosts[number].name,
+                token=self._testbed.endpoint(number).token,
+                credentials=str(folder),
+            )
+            return FabricWorker(tensor, transfers)
+
+        made = self._fabric.at(number, make)
+        self._stack.callback(made.close)
+        return made
+
+    def updates(self, seed: int) -> list[NDArray[np.float32]]:
+        """Return an update for each worker, of whole numbers, and note that they are pushed."""
+        found: list[NDArray[np.float32]] = []
+        for number in range(self._num_workers):
+            drawn = np.random.default_rng((seed, number)).integers(-9, 10, self._num_values)
+            self.total += drawn
+            found.append(drawn.astype(np.float32))
+        return found
+
+    def push(self, seed: int) -> list[Future[PushOutcome]]:
+        """Push an update of each worker."""
+        updates = self.updates(seed)
+        return [worker.push(update) for worker, update in zip(self.workers, updates, strict=True)]
+
+    def push_all(self, seed: int) -> list[bool]:
+        """Push an update of each worker; return which came in a sum of the switch."""
+        outcomes = [future.result(LIMIT_S) for future in self.push(seed)]
+        assert all(outcome.is_committed for outcome in outcomes), outcomes
+        return [outcome.parts[0].is_summed for outcome in outcomes]
+
+    def received(self) -> int:
+        """Return how many bytes the server's interface has received."""
+        return self._fabric.carried()[self._num_workers][1]
+
+    def check(self) -> None:
+        """Check that the model has each update once."""
+        assert np.array_equal(self.workers[0].get().result(LIMIT_S), self.total)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate(timeout=LIMIT_S)
