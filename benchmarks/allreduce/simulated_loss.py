@@ -90,6 +90,7 @@ class SimulatedRun:
         output = subprocess.run([program, *arguments], check=True, capture_output=True, text=True)
         lines = [line.split() for line in output.stdout.splitlines()]
         named = {words[0]: words[1:] for words in lines if len(words) > 1}
+        flows = [words[1:] for words in lines if words[0] == "flow"]
         self.times = [float(words[0]) for words in lines if len(words) == 1]
         """Of each sum."""
         self.packets = np.array([int(word) for word in named["counters"][:4]])
@@ -99,6 +100,8 @@ class SimulatedRun:
         self.stale = float(named["stale"][0])
         """Share of results that workers have done without."""
         self.flushes, self.coverage = int(named["tolerance"][0]), float(named["tolerance"][1])
+        self.flows = [(float(up), float(down)) for _, up, down in flows]
+        """Packets a second that came over, by flow: from host 0, and to it."""
 
 
 def links(options: argparse.Namespace) -> dict[str, float]:

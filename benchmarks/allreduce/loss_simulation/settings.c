@@ -41,6 +41,7 @@ void settings_read(int argc, char **argv) {
   settings = (settings_t){.num_jobs = (uint32_t)number(argc, argv, "jobs", 1),
                           .num_workers = (uint32_t)number(argc, argv, "workers", 4),
                           .num_chunks = (uint32_t)number(argc, argv, "chunks", 400),
+                          .window = (uint32_t)number(argc, argv, "window", 256),
                           .seed = (uint64_t)number(argc, argv, "seed", 1),
                           .seconds = number(argc, argv, "seconds", 5),
                           .packet_s = 1 / number(argc, argv, "rate", 8000),

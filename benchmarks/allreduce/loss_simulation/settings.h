@@ -17,6 +17,7 @@
 
 typedef struct {
   uint32_t num_jobs, num_workers, num_chunks;
+  uint32_t window; // most chunks of a worker without result
   uint64_t seed;
   double seconds; // of lossy time
   double packet_s, delay_s, pause_s;

@@ -8,8 +8,6 @@
 
 #include "network.h"
 
-#define WINDOW 256u
-
 static int worker_send(transport_t *base, uint8_t *const *datagrams, uint32_t count) {
   const worker_t *worker = (const worker_t *)base;
   for (uint32_t i = 0; i < count; i++) network_send(AT_SWITCH, worker->job, worker->number, datagrams[i]);
@@ -95,7 +93,7 @@ static stream_options_t options_of(uint32_t number, uint32_t num_trees) {
                             .initial_rto_s = 0.1,
                             .minimum_rto_s = 0.02,
                             .maximum_rto_s = 1,
-                            .window = WINDOW,
+                            .window = settings.window,
                             .batch = BATCH,
                             .has_adaptive_wait = settings.is_adaptive,
                             .has_statements = settings.stale > 0};
