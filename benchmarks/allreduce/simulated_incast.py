@@ -27,7 +27,7 @@ from benchmarks.allreduce.simulated_loss import SimulatedRun, compile_simulation
 
 CHUNKS = 800
 HEADING = (
-    "| queue | marks from | window | sums | mean, ms | sent again | packets dropped | job | flows |\n"
+    "| queue | marks from | window | sums | mean, ms | sent again | dropped | job | flows |\n"
     "|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
 )
 PACKETS_PER_S = 8000.0
@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument(
         "--queues",
         default="10,21,64,64:12",
-        help="in packets, or packets:mark; default %(default)s",
+        help="in packets, or packets:mark, default %(default)s",
     )
     parser.add_argument("--windows", default="8,16,24,256", help="in chunks, default %(default)s")
     parser.add_argument("--flows", type=int, default=0, help="to and from host 0, default 0")

@@ -397,7 +397,9 @@ bool stream_take(stream_t *stream, slot_t *slot, const uint8_t *datagram) {
   stream->num_marked += (flags & ECN_ECHO) != 0;
   // Results come in order unless something was lost, or trees take turns.
   stream->is_in_order = stream->is_in_order && slot == slot_of(stream, stream->base + stream->num_taken);
-  bool answers_again = flags & REPLAY && stream->closers[slot->tree].is_root;
+  // Who tolerates loss waits for the flushes of others, for which the RTTs must allow. Measured in simulated time: with those
+  // of its own repetitions, 20 % loss of results takes a tenth longer.
+  bool answers_again = flags & REPLAY && stream->closers[slot->tree].is_root && !source->tolerance;
   stream->answers[stream->num_taken] = !is_prompt ? TELLS_NOTHING : answers_again ? ANSWERS_AGAIN : ANSWERS_ALL;
   stream->taken[stream->num_taken++] = slot;
   release(stream, slot);
