@@ -4,7 +4,7 @@
 
 Small models are trained in memory on batches of several workers. Each worker's gradient is cut into
 packets. The streams of the host library, in C, sum as many chunks over simulated links that lose
-packets (loss_simulation.c), and may lack a share of all contributions. The table has the energy
+packets (loss_simulation/), and may lack a share of all contributions. The table has the energy
 (squared norm) of what sums lack, as a share of that of all gradients; the share of contributions
 that they lack; what is sent again, of what is sent once; and the mean time, over the lossless time.
 "repair" lacks nothing.

@@ -3,7 +3,7 @@
 """Time of sums over lossy links as a multiple of the lossless time, in simulated time.
 
 The streams are those of the host library, in C; links, switch and clock are simulated
-(loss_simulation.c). So the figures do not depend on the machine. A row has the sums of all seeds.
+(loss_simulation/). So the figures do not depend on the machine. A row has the sums of all seeds.
 For random loss, `limit` is the time of the best repair by senders who do not know whose packet was
 lost: until it has the result, each worker sends its contribution again, and no packet in vain.
 With `--tolerated`, sums may lack that share, and rows compare selective repair with tolerance.
@@ -34,6 +34,7 @@ MODULES = {
         "closing",
         "tail",
         "recovery",
+        "trips",
         "congestion",
         "rtt",
         "source",
@@ -75,8 +76,8 @@ HEADING = (
 def compile_simulation(program: Path) -> None:
     """Compile the simulation and the streams."""
     sources = [NATIVE / part / f"{name}.c" for part, names in MODULES.items() for name in names]
-    main_file = Path(__file__).with_name("loss_simulation.c")
-    command = ["gcc", *FLAGS, f"-I{NATIVE}", main_file, *sources, "-lm", "-lpthread", "-o", program]
+    sources += Path(__file__).with_name("loss_simulation").glob("*.c")
+    command = ["gcc", *FLAGS, f"-I{NATIVE}", *sources, "-lm", "-lpthread", "-o", program]
     subprocess.run(command, check=True)
 
 
@@ -89,6 +90,7 @@ class SimulatedRun:
         output = subprocess.run([program, *arguments], check=True, capture_output=True, text=True)
         lines = [line.split() for line in output.stdout.splitlines()]
         named = {words[0]: words[1:] for words in lines if len(words) > 1}
+        flows = [words[1:] for words in lines if words[0] == "flow"]
         self.times = [float(words[0]) for words in lines if len(words) == 1]
         """Of each sum."""
         self.packets = np.array([int(word) for word in named["counters"][:4]])
@@ -98,6 +100,8 @@ class SimulatedRun:
         self.stale = float(named["stale"][0])
         """Share of results that workers have done without."""
         self.flushes, self.coverage = int(named["tolerance"][0]), float(named["tolerance"][1])
+        self.flows = [(float(up), float(down)) for _, up, down in flows]
+        """Packets a second that came over, by flow: from host 0, and to it."""
 
 
 def links(options: argparse.Namespace) -> dict[str, float]:

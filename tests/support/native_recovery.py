@@ -7,8 +7,17 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterable
 from ctypes import POINTER, c_bool, c_double, c_int64, c_uint16, c_uint32, c_void_p
+from enum import IntEnum
 
 from switchfold.hostlib.native.library import RttStruct, library
+
+
+class Answer(IntEnum):
+    """`answer_t` of trips.h: what a result answers."""
+
+    NOTHING = 0
+    ALL = 1
+    AGAIN = 2
 
 
 class Slot(ctypes.Structure):
@@ -30,6 +39,7 @@ class Slot(ctypes.Structure):
         ("first", c_int64),
         ("sent_s", c_double),
         ("deadline_s", c_double),
+        ("again_s", c_double),
         ("paid", c_uint32),
         ("signs", c_uint32),
         ("hold_s", c_double),
@@ -85,7 +95,15 @@ _PROTOTYPES = {
     "recovery_resume": (None, POINTER(_State), c_double),
     "recovery_start": (None, POINTER(_State), POINTER(Slot), c_double),
     "recovery_start_again": (None, POINTER(_State), POINTER(Slot), c_double, c_bool),
-    "recovery_finish": (None, POINTER(_State), _SLOTS, POINTER(c_bool), c_uint32, c_double, c_bool),
+    "recovery_finish": (
+        None,
+        POINTER(_State),
+        _SLOTS,
+        POINTER(c_uint32),
+        c_uint32,
+        c_double,
+        c_bool,
+    ),
     "recovery_release": (None, POINTER(_State), POINTER(Slot)),
     "recovery_rest": (None, POINTER(_State)),
     "recovery_lost": (c_uint32, POINTER(_State), c_double, _SLOTS),
@@ -165,9 +183,9 @@ class Recovery:
         for row in rows:
             self._call("recovery_start_again", self._slot(row), now_s, is_probe)
 
-    def finish(self, rows: list[int], now_s: float) -> None:
-        prompt = (c_bool * len(rows))(*[True] * len(rows))
-        self._call("recovery_finish", self._array(rows), prompt, len(rows), now_s, False)
+    def finish(self, rows: list[int], now_s: float, answer: Answer = Answer.ALL) -> None:
+        answers = (c_uint32 * len(rows))(*[answer] * len(rows))
+        self._call("recovery_finish", self._array(rows), answers, len(rows), now_s, False)
 
     def abandon(self, rows: Iterable[int]) -> None:
         for row in rows:

@@ -9,7 +9,8 @@
 // large values may have a priority of their own, and overtake others in queues: their results say nothing of these. For a
 // chunk that was sent again, the sign is three results of any later transmissions, and half a round trip: other workers
 // may notice a loss later, and send again in another order. If much is lost, three are too many to wait for: then a single
-// later result and the time of more than a round trip are sign enough, as in RACK (RFC 8985). If no result comes at all, the
+// later result and the time of more than a round trip are sign enough, as in RACK (RFC 8985). Once most of what waits was
+// sent again, that result may be of another tree: each tree has few chunks under way. If no result comes at all, the
 // last chunks may have been lost, which no later result can show. Then the oldest few and the newest one are sent again, as
 // a probe, and once more after twice the time, and so on (RFC 9002). The retransmission timer is the last resort. It begins
 // again with each result of an earlier chunk of the tree.
@@ -23,6 +24,7 @@
 
 #include "rtt.h"
 #include "slot.h"
+#include "trips.h"
 
 #define LATER_RESULTS 3 // results of later transmissions that show a loss; fewer may be due to reordering
 
@@ -31,15 +33,6 @@ typedef struct {
   int64_t first[LATER_RESULTS], latest[LATER_RESULTS];
   double result_s; // when the last one came that was sent once
 } tree_results_t;
-
-// Round trips of one tree.
-typedef struct {
-  rtt_t rtt;
-  double oldest_s; // of a batch's results: when the first of their chunks was sent; infinite: there are none
-  // Since the last sample: results that tell none, and the least time from first transmission to result.
-  uint32_t num_ambiguous;
-  double least_s;
-} tree_trips_t;
 
 typedef struct {
   slot_t *slots;
@@ -73,9 +66,8 @@ void recovery_start(recovery_t *, slot_t *, double now_s);
 // Probes leave the timers as they are.
 void recovery_start_again(recovery_t *, slot_t *, double now_s, bool is_probe);
 
-// Results of one batch came for `count` slots, in any order. Those that a flush caused tell no round trip. With `is_idle`
-// no other chunk is without result.
-void recovery_finish(recovery_t *, slot_t *const *slots, const bool *is_prompt, uint32_t count, double now_s, bool is_idle);
+// Results of one batch came for `count` slots, in any order. With `is_idle` no other chunk is without result.
+void recovery_finish(recovery_t *, slot_t *const *slots, const answer_t *answers, uint32_t count, double now_s, bool is_idle);
 void recovery_release(recovery_t *, slot_t *); // stop waiting for it
 void recovery_rest(recovery_t *);              // no chunk is without result any more
 

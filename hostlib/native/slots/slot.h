@@ -29,6 +29,7 @@ typedef struct {
   bool is_again; // sent more than once, or withheld: its result tells no round trip
   int64_t number, first;
   double sent_s, deadline_s;
+  double again_s; // when it was sent for the second time
 
   // See tolerance.h and closing.h.
   uint32_t paid;  // contributions that this worker lets go, at most

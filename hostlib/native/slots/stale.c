@@ -60,8 +60,9 @@ void stale_note_result(stream_t *stream, const slot_t *slot, uint8_t statement) 
   for (uint32_t i = 0; statement && i < STATEMENT_BITS; i++) {
     uint64_t lag = lag_of(stream, i);
     if (!(statement >> i & 1) || !lag || place < stream->base + lag) continue;
+    // A busy slot carries the chunk of its place from `base` on, and nothing is as far as all slots ahead of that.
     slot_t *about = &stream->slots[(place - lag) % stream->slot_count];
-    if (about->is_busy && place_of(about) == place - lag) about->is_over = true;
+    if (about->is_busy) about->is_over = true;
   }
 }
 

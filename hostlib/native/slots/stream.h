@@ -97,7 +97,7 @@ typedef struct stream {
 
   // The batch of results under way.
   slot_t **taken;
-  bool *is_prompt;
+  answer_t *answers;
   uint32_t num_taken, num_marked;
   bool is_in_order;
   slot_t **scratch, **to_close; // room for all slots each

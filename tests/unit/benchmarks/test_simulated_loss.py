@@ -153,3 +153,20 @@ def test_row_of_stale_results_compares_them_with_repair(program: Path) -> None:
     repaired, stale, kept = (float(cells[i].removesuffix(" %")) for i in (5, 8, 9))
     assert stale < repaired / 2
     assert 2.5 < kept <= 10
+
+
+def test_transposed_sums_end_where_links_lose_a_fifth(program: Path) -> None:
+    """A chunk crosses two such links each way. Without answers to repetitions, a sum takes 35 s."""
+    fabric = {"transposed": 1, "rate": 2090, "uplink": 1045, "chunks": 455}
+    lossless = SimulatedRun(program, **fabric, seconds=5)
+    lossy = SimulatedRun(program, **fabric, seconds=20, loss=0.2)
+    assert np.mean(lossy.times) < 4 * np.mean(lossless.times)
+    assert lossy.packets[1] < 2.5 * lossy.packets[0]
+
+
+def test_sixteen_workers_learn_no_round_trips_from_each_others_repairs(program: Path) -> None:
+    """Each waits for the repairs of 15: once, nearly all round trips were of these, and grew."""
+    lossless = SimulatedRun(program, workers=16, seconds=2)
+    lossy = SimulatedRun(program, workers=16, seconds=10, loss=0.2)
+    assert np.mean(lossy.times) < 10 * np.mean(lossless.times)
+    assert lossy.packets[1] < 2.5 * lossy.packets[0]

@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from native_recovery import Recovery
+from native_recovery import Answer, Recovery
 from switchfold.hostlib.native.library import RttStruct, library
 
 LATER_RESULTS = 3
@@ -32,8 +32,8 @@ class Sending:
         self.recovery.resume(0.0)
         self.recovery.start(range(ROWS), 0.0, withheld or [])
 
-    def finish(self, rows: list[int], now_s: float = RTT_S) -> None:
-        self.recovery.finish(rows, now_s)
+    def finish(self, rows: list[int], now_s: float = RTT_S, answer: Answer = Answer.ALL) -> None:
+        self.recovery.finish(rows, now_s, answer)
 
     def lost(self, now_s: float = RTT_S) -> list[int]:
         return self.recovery.lost(now_s)
@@ -316,3 +316,75 @@ def test_a_few_results_without_a_sample_leave_the_round_trip() -> None:
     sending.finish(list(range(ROWS)))
     send_all_again_before_their_results(sending, 1.0, 50 * RTT_S, rows=AMBIGUOUS_RESULTS - 1)
     assert lost_after_later_results(sending, 2.0, 2 * RTT_S) == list(range(ROWS - 3))
+
+
+def slow_down(sending: Sending) -> None:
+    """Have the worker learn long round trips, as from results that waited for others."""
+    for second in range(1, 41):
+        sending.recovery.start([0], second)
+        sending.finish([0], second + 50 * RTT_S)
+
+
+def test_answer_to_a_repetition_tells_the_round_trip_since_then() -> None:
+    sending = Sending()
+    slow_down(sending)
+    for second in range(50, 70):
+        sending.recovery.start([0], second)
+        sending.send_again([0], second + 0.5)
+        sending.finish([0], second + 0.5 + RTT_S, Answer.AGAIN)
+    assert lost_after_later_results(sending, 100.0, 2 * RTT_S) == list(range(ROWS - 3))
+
+
+@pytest.mark.parametrize("answer", [Answer.NOTHING, Answer.ALL])
+def test_results_of_others_tell_no_round_trip_of_a_repetition(answer: Answer) -> None:
+    sending = Sending()
+    slow_down(sending)
+    for second in range(50, 70):
+        sending.recovery.start([0], second)
+        sending.send_again([0], second + 0.5)
+        sending.finish([0], second + 0.5 + RTT_S, answer)
+    assert lost_after_later_results(sending, 100.0, 2 * RTT_S) == []
+
+
+def test_answer_to_one_of_several_repetitions_tells_none() -> None:
+    sending = Sending()
+    slow_down(sending)
+    for second in range(50, 70):
+        sending.recovery.start([0], second)
+        sending.send_again([0], second + 0.4)
+        sending.send_again([0], second + 0.5)
+        sending.finish([0], second + 0.5 + RTT_S, Answer.AGAIN)
+    assert lost_after_later_results(sending, 100.0, 2 * RTT_S) == []
+
+
+def test_round_trip_is_no_longer_than_since_the_first_of_several_repetitions() -> None:
+    """They show no queue that has grown, though the chunks wait for long."""
+    sending = Sending()
+    sending.finish(list(range(ROWS)))
+    before_s = sending.recovery.probe_after_s
+    sending.recovery.start(range(ROWS), 1.0)
+    sending.send_again(list(range(ROWS)), 1.0 + 48 * RTT_S)
+    sending.send_again(list(range(ROWS)), 1.0 + 49 * RTT_S)
+    sending.recovery.finish(list(range(ROWS)), 1.0 + 50 * RTT_S, Answer.AGAIN)
+    assert sending.recovery.probe_after_s == before_s
+
+
+def test_result_of_any_tree_shows_that_a_repetition_is_lost() -> None:
+    """Of the tree of row 2, nothing that was sent later has a result."""
+    sending = Sending(num_trees=2)
+    sending.finish([0])
+    sending.send_again([2], 2 * RTT_S)
+    sending.send_again([3], 2 * RTT_S)
+    sending.finish([3], 3 * RTT_S)
+    assert 2 not in sending.lost(3.2 * RTT_S)
+    assert 2 in sending.lost(3.3 * RTT_S)
+
+
+def test_results_of_another_tree_show_first_losses_only_where_much_was_sent_again() -> None:
+    for num_again, is_lost in ((2, False), (4, True)):
+        sending = Sending(num_trees=2)
+        sending.finish([0, 1])  # round trips of both trees
+        sending.recovery.start([0, 1], RTT_S)
+        sending.finish([1], 2 * RTT_S)  # the last of all, of tree 1
+        sending.send_again(list(range(3, 3 + 2 * num_again, 2)), 2 * RTT_S)
+        assert (14 in sending.lost(4 * RTT_S)) == is_lost
