@@ -26,7 +26,7 @@ from .models import Model, ModelLayer
 from .tcp import stream_bytes
 from .wire_cost import ExchangeTime, seconds
 
-UNLIMITED: Final = Capacity(worker_chunk_s=0, switch_packet_s=0, tcp_byte_s=0)
+UNLIMITED: Final = Capacity()
 """Hosts and a switch that always keep up with their links."""
 BACKWARD_SHARE: Final = 2 / 3
 """Assumed share of the backward pass, which computes gradients of inputs and of weights."""
@@ -249,7 +249,7 @@ def _exchange(
         return capacity.limit(scheme, layer, cluster)
     workers = cluster.num_workers
     sent = 2 * (workers - 1) / workers * layer.num_bytes
-    return capacity.limit_streams(ring_time(layer.num_bytes, cluster), sent, cluster)
+    return capacity.limit_ring(ring_time(layer.num_bytes, cluster), sent, cluster)
 
 
 def _buckets(
