@@ -106,24 +106,25 @@ def main() -> None:
     began_s = time.monotonic()
     try:
         calibration = calibrate(options)
-        print(f"{calibration.hosts.describe()}\n{calibration.switch}\n\n{HEADING}", flush=True)
+        described = [each.describe() for each in (calibration.hosts, calibration.switch) if each]
+        print("\n".join([*described, "", HEADING]), flush=True)
         for rate in options.rates.split(","):
             for number in options.workers.split(","):
                 rate_bits_per_s = None if rate == "none" else parse_rate(rate)
                 measured = measure(options, rate_bits_per_s, int(number))
                 rows.append(compare(measured, calibration, cores))
                 print(describe_row(rows[-1]), flush=True)
+                content = {
+                    "machine": machine,
+                    "parameters": parameters_of(options),
+                    "shared_cores": cores,
+                    "calibration": calibration.as_dict(),
+                    "rows": rows,
+                }
+                write_json(options.out / "advice.json", content)  # a late failure loses one row
     except TestbedError as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
     print(f"\n{summary(rows)}\n{time.monotonic() - began_s:.0f} s")
-    content = {
-        "machine": machine,
-        "parameters": parameters_of(options),
-        "shared_cores": cores,
-        "calibration": calibration.as_dict(),
-        "rows": rows,
-    }
-    write_json(options.out / "advice.json", content)
     print(f"wrote {options.out / 'advice.json'}")
 
 

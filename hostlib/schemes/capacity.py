@@ -50,6 +50,9 @@ class Capacity:
     """Seconds of the switch per packet of one worker. Its data plane has one thread."""
     switch_round_s: float = 0.0
     """Seconds that a round of one chunk takes from worker to worker, besides the network's RTT."""
+    shared_chunk_s: float = 0.0
+    """Seconds of all shared cores per chunk of each worker's sum: of the worker, of the switch, and
+    idle ones while they wait for each other. At least the first two count."""
     shared_cores: int = 0
     """Cores that all workers and the switch share; 0: each of them has its own core."""
 
@@ -65,10 +68,11 @@ class Capacity:
         worker_s = frames * self.worker_chunk_s
         switch_s = frames * cluster.num_workers * self.switch_packet_s
         limits = {"worker": worker_s, "switch": switch_s}
+        least_s = cluster.num_workers * frames * self.shared_chunk_s
         return self._joined(
             ExchangeTime(time.transfer_s, time.latency_s + 2 * self.switch_round_s),
             limits,
-            cluster.num_workers * worker_s + switch_s,
+            max(cluster.num_workers * worker_s + switch_s, least_s),
         )
 
     def limit_streams(self, time: ExchangeTime, sent: float, cluster: Cluster) -> LimitedTime:

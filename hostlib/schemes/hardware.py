@@ -46,6 +46,7 @@ class SwitchProfile:
     """Where the figures come from."""
     switch_packet_s: float = 0.0
     switch_round_s: float = 0.0
+    shared_chunk_s: float = 0.0
     most_bits_per_s: float = 0.0
     """Rate of its fastest ports; 0: no limit."""
 
@@ -91,12 +92,14 @@ SWITCHES: Final[Mapping[str, SwitchProfile]] = {
             source=f"{_PAGE}, links that carry single frames",
             switch_packet_s=2.5e-6,
             switch_round_s=675e-6,
+            shared_chunk_s=7.1e-6,
         ),
         SwitchProfile(
             name="softswitch-super-frames",
             source=f"{_PAGE}, links that carry up to 64 packets at once",
             switch_packet_s=1.1e-6,
             switch_round_s=675e-6,
+            shared_chunk_s=2.8e-6,
         ),
         SwitchProfile(
             name="bmv2",
@@ -146,5 +149,6 @@ def capacity_of(hosts: HostProfile, switch: SwitchProfile, shared_cores: int = 0
         ring_step_s=hosts.ring_step_s,
         switch_packet_s=switch.switch_packet_s,
         switch_round_s=switch.switch_round_s,
+        shared_chunk_s=switch.shared_chunk_s,
         shared_cores=shared_cores,
     )

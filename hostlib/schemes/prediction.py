@@ -23,7 +23,7 @@ from .cluster import Cluster
 from .cost import Scheme
 from .layer import Layer
 from .models import Model, ModelLayer
-from .tcp import stream_bytes
+from .tcp import ring_bytes
 from .wire_cost import ExchangeTime, seconds
 
 UNLIMITED: Final = Capacity()
@@ -173,10 +173,8 @@ def ring_time(num_bytes: int, cluster: Cluster) -> ExchangeTime:
     workers = cluster.num_workers
     if workers == 1:
         return ExchangeTime(0.0, 0.0)
-    there, back = stream_bytes(2 * (workers - 1) / workers * num_bytes)
-    return ExchangeTime(
-        8 * (there + back) / cluster.link_bits_per_s, (workers - 1) * cluster.round_trip_s
-    )
+    sent = ring_bytes(2 * (workers - 1) / workers * num_bytes, cluster.link_bits_per_s)
+    return ExchangeTime(8 * sent / cluster.link_bits_per_s, (workers - 1) * cluster.round_trip_s)
 
 
 def choose(

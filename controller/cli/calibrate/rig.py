@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -61,13 +62,18 @@ def measure_switch(plan: CalibrationPlan) -> dict[str, MeasuredFigure]:
         ) from exc
     frames = ina_frames(plan.num_bytes // 4, VALUES_PER_PACKET_WIDE)
     chunks = [own_s / frames for own_s in _means(workers, "worker_s")]
-    packets = [each / (frames * plan.workers) for each in workers[0]["other_s"]]
-    return {
+    packets = [each / (frames * plan.workers) for each in workers[0]["switch_s"]]
+    found = {
         "worker_chunk_s": MeasuredFigure.of(chunks),
         "switch_packet_s": MeasuredFigure.of(packets),
         # A sum in blocks takes two rounds: exponents, then values.
         "switch_round_s": _figure_of_steps(workers, 2),
     }
+    if (os.cpu_count() or 1) > plan.workers:
+        return found  # idle cores do not mean that somebody waits
+    idle = [each / (frames * plan.workers) for each in workers[0]["idle_s"]]
+    shared = map(sum, zip(chunks, packets, idle, strict=True))
+    return found | {"shared_chunk_s": MeasuredFigure.of(list(shared))}
 
 
 def measure_ring(plan: CalibrationPlan) -> dict[str, MeasuredFigure]:
@@ -153,7 +159,7 @@ def _means(workers: Sequence[dict[str, Any]], name: str) -> list[float]:
 
 
 def _figure_of_steps(workers: Sequence[dict[str, Any]], steps: int) -> MeasuredFigure:
-    """Return the time of a step of small sums: median, and a tenth below and above."""
+    """Return the time of a step of small sums: median, and what a tenth is below and above."""
     ordered = sorted(each / steps for each in workers[0]["small_s"])
     places = (len(ordered) // 10, len(ordered) // 2, -(len(ordered) // 10) - 1)
     least, median, most = (ordered[place] for place in places)

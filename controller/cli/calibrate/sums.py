@@ -12,9 +12,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from .processor_time import idle_s
+
 SMALL_VALUES: Final = 256
 """Values of a sum that takes one chunk."""
-SMALL_SUMS: Final = 150
+SMALL_SUMS: Final = 100
 _RELATIVE: Final = 1e-4
 
 Floats = NDArray[np.float32]
@@ -42,21 +44,27 @@ def check_sum(found: Floats, num_workers: int) -> None:
 
 
 def timed_sums(
-    add: Sum, place: tuple[int, int], options: argparse.Namespace, count_s: Callable[[], float]
+    add: Sum, place: tuple[int, int], options: argparse.Namespace, switch_s: Callable[[], float]
 ) -> dict[str, list[float]]:
-    """Return wall, worker's and `count_s`'s seconds of each large sum, the warm-up left out.
+    """Return seconds of each large sum, the warm-up left out: of the clock and of processors.
 
-    `place`: worker id and number of workers.
+    These are the worker's, the switch's by `switch_s`, and the idle ones of all cores. `place`:
+    worker id and number of workers.
     """
-    found: dict[str, list[float]] = {"seconds": [], "worker_s": [], "other_s": []}
+    names = ("seconds", "worker_s", "switch_s", "idle_s")
+    found: dict[str, list[float]] = {name: [] for name in names}
+
+    def now() -> tuple[float, ...]:
+        return time.monotonic(), time.process_time(), switch_s(), idle_s()
+
     for repeat in range(options.repeats + 1):
         values = contribution(place[0], options.bytes // 4)
-        other_s, own_s, began_s = count_s(), time.process_time(), time.monotonic()
+        began = now()
         result = add(values)
-        ended = time.monotonic(), time.process_time(), count_s()
+        ended = now()
         check_sum(result, place[1])
         if repeat:
-            for name, before, after in zip(found, (began_s, own_s, other_s), ended, strict=True):
+            for name, before, after in zip(names, began, ended, strict=True):
                 found[name].append(after - before)
     return found
 
@@ -75,8 +83,8 @@ def timed_small_sums(add: Sum, place: tuple[int, int]) -> Sequence[float]:
 
 
 def large_and_small(
-    add: Sum, place: tuple[int, int], options: argparse.Namespace, count_s: Callable[[], float]
+    add: Sum, place: tuple[int, int], options: argparse.Namespace, switch_s: Callable[[], float]
 ) -> dict[str, Any]:
     """Return what `timed_sums` and `timed_small_sums` find."""
-    large = timed_sums(add, place, options, count_s)
+    large = timed_sums(add, place, options, switch_s)
     return {**large, "small_s": list(timed_small_sums(add, place))}
