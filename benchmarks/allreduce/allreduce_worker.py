@@ -167,9 +167,7 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
     measured traffic, and would leave links to a contender that no longer sends.
     """
     session = join_from_environment(
-        SessionOptions(
-            window=options.window, timeout_s=options.timeout, slots_wanted=options.slots
-        )
+        SessionOptions(window=options.window, timeout_s=options.timeout, slots_wanted=options.slots)
     )
 
     def switchfold(array: Floats) -> Floats:

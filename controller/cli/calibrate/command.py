@@ -44,8 +44,8 @@ _VALUE_BYTES: Final = 4
 )
 @click.option(
     "--megabytes",
-    type=click.FloatRange(0.1, 1024),
-    default=8.0,
+    type=click.IntRange(1, 1024),
+    default=8,
     show_default=True,
     help="Size of the summed tensor.",
 )
@@ -70,7 +70,7 @@ _VALUE_BYTES: Final = 4
 def calibrate(  # noqa: PLR0913 - click passes options by name
     *,
     workers: int,
-    megabytes: float,
+    megabytes: int,
     repeats: int,
     links: Links | None,
     no_switch: bool,
@@ -101,7 +101,7 @@ def calibrate(  # noqa: PLR0913 - click passes options by name
         )
     plan = CalibrationPlan(
         workers=workers,
-        num_bytes=_VALUE_BYTES * round(megabytes * 1e6 / _VALUE_BYTES),
+        num_bytes=1_000_000 * megabytes,
         repeats=repeats,
         links=chosen,
     )

@@ -12,9 +12,11 @@ import contextlib
 import importlib
 import json
 import os
+import socket
+import time
 from collections.abc import Generator
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from ....hostlib.control.view import Endpoint, JobView, Member
 from ....hostlib.options import SessionOptions
@@ -23,6 +25,8 @@ from ....hostlib.session import Session
 from ....hostlib.slots.wire import VALUES_PER_PACKET_WIDE
 from ....hostlib.transports.udp import UdpTransport
 from .sums import Floats, Sum, large_and_small, worker_parser
+
+_RETRY_S: Final = 0.02
 
 
 @contextlib.contextmanager
@@ -71,9 +75,25 @@ def host_ring(place: tuple[int, int], options: argparse.Namespace) -> Generator[
         switch=Endpoint(address=own.address),  # unused, because there are no trees
     )
     peers = PeerServer(own.address, own.peer_port)
+    for member in members:
+        await_listener(member.peer_address, member.peer_port, options.timeout)
     settings = SessionOptions(timeout_s=options.timeout, insecure=True)
     with Session.direct(view, UdpTransport(own.address), settings, peers) as session:
         yield lambda values: session.allreduce(values, precision="block").result()
+
+
+def await_listener(address: str, port: int, timeout_s: float) -> None:
+    """Return when a process listens at a port; ConnectionRefusedError if none does in time."""
+    deadline_s = time.monotonic() + timeout_s
+    while True:
+        try:
+            socket.create_connection((address, port), timeout_s).close()
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(_RETRY_S)
+        else:
+            return
 
 
 def main() -> None:

@@ -67,6 +67,19 @@ def test_two_equal_limits_take_longer_than_one() -> None:
     assert found.time.transfer_s == pytest.approx(2**0.25 * link_s)
 
 
+def test_idle_time_of_shared_cores_counts_on_shared_cores_alone() -> None:
+    layer, cluster = Layer(name="w", kind="other", num_values=10**6), Cluster(num_workers=4)
+    figures = {"worker_chunk_s": 20e-6, "switch_packet_s": 5e-6}
+    for shared, per_chunk_s in ((0.0, 50e-6), (10e-6, 50e-6), (40e-6, 80e-6)):
+        capacity = Capacity(**figures, shared_chunk_s=shared, shared_cores=2)
+        found = capacity.limit(Scheme.INA, layer, cluster)
+        assert found.limit == "shared cores"
+        expected = ina_frames(10**6, 352) * per_chunk_s
+        assert found.time.transfer_s == pytest.approx(expected, rel=0.01)
+    own = Capacity(**figures, shared_chunk_s=40e-6).limit(Scheme.INA, layer, cluster)
+    assert own == Capacity(**figures).limit(Scheme.INA, layer, cluster)
+
+
 def test_latencies_are_those_of_rounds_and_steps() -> None:
     capacity = Capacity(ring_step_s=1e-3, switch_round_s=2e-3)
     cluster = Cluster(num_workers=4, round_trip_s=1e-4)

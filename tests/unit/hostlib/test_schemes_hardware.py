@@ -27,9 +27,11 @@ from switchfold.hostlib.schemes.hardware import (
     find_switch,
 )
 
+OF_A_SWITCH = ("switch", "shared")
+
 
 def calibration(*, has_switch: bool = True) -> Calibration:
-    names = [name for name in FIGURES if has_switch or not name.startswith("switch_")]
+    names = [name for name in FIGURES if has_switch or name.split("_")[0] not in OF_A_SWITCH]
     figures = {
         name: MeasuredFigure.of([1e-6 * place, 3e-6 * place, 2e-6 * place])
         for place, name in enumerate(names, 1)
@@ -58,13 +60,23 @@ def test_a_capacity_has_all_figures_of_hosts_and_switch() -> None:
     assert found.switch is not None
     capacity = capacity_of(found.hosts, found.switch, 3)
     medians = {name: figure.median for name, figure in found.figures.items()}
+    least = {name: figure.least for name, figure in found.figures.items()}
     assert capacity.worker_chunk_s == medians["worker_chunk_s"]
     assert capacity.tcp_byte_s == medians["tcp_byte_s"]
-    assert capacity.ring_step_s == medians["ring_step_s"]
+    assert capacity.ring_step_s == least["ring_step_s"], "other work only adds to waits"
     assert capacity.switch_packet_s == medians["switch_packet_s"]
-    assert capacity.switch_round_s == medians["switch_round_s"]
+    assert capacity.switch_round_s == least["switch_round_s"]
+    assert capacity.shared_chunk_s == medians["shared_chunk_s"]
     assert capacity.shared_cores == 3
     assert "measured today over veth: a processor, 2 cores" in found.hosts.describe()
+
+
+def test_more_cores_than_workers_leave_no_figure_of_shared_ones() -> None:
+    found = calibration()
+    figures = {name: each for name, each in found.figures.items() if name != "shared_chunk_s"}
+    switch = replace(found, figures=figures).switch
+    assert switch is not None
+    assert switch.shared_chunk_s == 0
 
 
 def test_a_figure_has_its_spread() -> None:
