@@ -43,6 +43,10 @@ COMMANDS: Final = {
         "switchfold.controller.cli.demo.command:demo",
         "Train a real model through a P4 switch.",
     ),
+    "dissector": (
+        "switchfold.controller.cli.traces.dissector:dissector",
+        "Show packets field by field in Wireshark.",
+    ),
     "doctor": (
         "switchfold.controller.cli.doctor_command:doctor",
         "Find out what is wrong, and what to do.",
@@ -63,7 +67,10 @@ COMMANDS: Final = {
         "Find how much loss the training of a model bears.",
     ),
     "tree": ("switchfold.controller.cli.tree:tree", "Look at aggregation trees, and plan them."),
-    "trace": ("switchfold.controller.cli.trace:trace", "Look at traces of training: draw, sum up."),
+    "trace": (
+        "switchfold.controller.cli.traces.command:trace",
+        "Look at traces of training: draw, sum up.",
+    ),
     "testbed": (
         "switchfold.bmv2_topos.commands.testbed:testbed",
         "Set up and take down a network to try things.",

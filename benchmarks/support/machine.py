@@ -6,15 +6,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import platform
-import subprocess
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from benchmarks.support import processor
 from switchfold.bmv2_topos import Testbed, single_switch
 from switchfold.bmv2_topos.network.rate_probe import probe_rate
+from switchfold.controller.cli.demo.machine_facts import machine_facts
 
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
@@ -46,28 +44,7 @@ def probed_rate(rate_bits_per_s: int) -> tuple[float, float]:
 
 def describe_machine(*, has_torch: bool = True) -> dict[str, Any]:
     """Return facts about the machine for a report; takes 2 s to measure how busy it is."""
-    commit = subprocess.run(
-        ["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        platform.machine(),
-    )
-    machine: dict[str, Any] = {
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit or "unknown",
-        "cpu": model,
-        "cores": os.cpu_count(),
-        "kernel": platform.release(),
-        "python": platform.python_version(),
-    }
+    machine = machine_facts()
     if has_torch:
         import torch  # noqa: PLC0415 - takes seconds, so only when needed
 

@@ -267,4 +267,11 @@ class OperatorClient:
                 text = escaped(error.details() or "")
                 return ControllerUnreachableError(f"controller at {self.address}: {text}")
             return self._unreachable()
+        if error.code() is grpc.StatusCode.UNIMPLEMENTED:  # also for HTTP 404 of any other server
+            return OperatorRefusedError(
+                f"the server at {self.address} is no controller of Switchfold, or one of another "
+                f"release ({escaped(error.details() or '')}); give --controller ADDRESS: "
+                "`switchfold testbed status` shows those of testbeds, and `listen` of the "
+                "controller's file has its own"
+            )
         return OperatorRefusedError(escaped(error.details() or str(error.code())))

@@ -326,6 +326,8 @@ class SwitchSession:
             for task in (arp, repair):
                 if task.done():
                     task.result()
+            if backup.done() and not down.done():
+                raise self._backup_error(switch)
             raise self._unreachable("connection lost")
         finally:
             for task in (arp, repair):

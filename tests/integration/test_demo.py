@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 import os
 from pathlib import Path
 
@@ -11,6 +13,8 @@ import pytest
 
 from secured_testbeds import SecuredTestbeds, secured_testbeds
 from switchfold.controller.__main__ import run as run_command
+from switchfold.controller.cli.demo.perceptron import NUM_PARAMETERS
+from switchfold.hostlib.slots.wire import VALUE_BYTES
 
 __all__ = ["secured_testbeds"]
 
@@ -31,4 +35,26 @@ def test_demo_is_secured(
     # How long training takes is this machine's, and no test's.
     assert all("training ends in under" in line for line in failed), out
     assert out.count("proved") >= 5, out
-    secured_testbeds.check("demo-h1", "demo-h2")
+    jobs = ["demo"] if mode == "udp" else ["demo", "alone-switch", "alone-host"]
+    secured_testbeds.check(*[f"{job}-{host}" for job in jobs for host in ("h1", "h2")])
+    check_report(tmp_path / "report", mode)
+
+
+def check_report(folder: Path, mode: str) -> None:
+    """The report says where it ran, and has the ring beside the switch where it was measured."""
+    results = json.loads((folder / "results.json").read_text("utf-8"))
+    page = (folder / "report.html").read_text("utf-8")
+    assert {"topology", "links", "time", "commit", "cpu", "cores"} <= set(results["facts"])
+    for fact in results["facts"].values():
+        assert html.escape(fact) in page
+    assert "switchfold testbed up" in page
+    compared = results["comparison"]
+    assert (compared is None) == (mode == "udp")
+    assert (folder / "links.png").exists() == (mode == "veth")
+    for way in compared or {}:
+        assert compared[way]["median_s"] > 0
+        hosts = [link["host"] for link in compared[way]["links"]]
+        assert hosts == ["h1", "h2"]
+        for link in compared[way]["links"]:
+            # Two hosts: a ring sends as much as the switch gets, each value once.
+            assert min(link["to_switch"], link["from_switch"]) >= NUM_PARAMETERS * VALUE_BYTES

@@ -19,14 +19,15 @@ from ....bmv2_topos.errors import TestbedError
 from ....hostlib.slots.wire import VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE, Outcome
 from ...api.operator_api import operator_pb2 as pb
 from ...api.operator_client import OperatorClient
+from .comparison import compare
 from .digits import load_digits
 from .errors import DemoError
 from .hot import hot
 from .progress import Progress
 from .proofs import check_proofs, print_proofs
-from .record import RunRecord, SwitchRecord, WorkerLinkBytes, WorkerRecord
+from .record import RingComparison, RunRecord, SwitchRecord, WorkerRecord, link_bytes
 from .reference import train_reference
-from .report import write_report
+from .report import NEXT_STEPS, write_report
 from .schedule import Schedule
 
 JOB = "demo"
@@ -145,6 +146,9 @@ def demo(  # noqa: PLR0913 - click passes options by name
     page = write_report(run, proofs, report)
     print_proofs(proofs, console)
     console.print(f"report: {page.resolve()}", soft_wrap=True, highlight=False)
+    console.print("what next:")
+    for step in NEXT_STEPS:
+        console.print(f"  {step}", soft_wrap=True, highlight=False)
     return 0 if all(proof.is_proved for proof in proofs) else 1
 
 
@@ -172,6 +176,10 @@ def run_demo(options: DemoOptions, console: Console) -> RunRecord:
         before = operator.show_switch(name)
         records = _train(testbed, schedule, operator, before, console)
         after = operator.show_switch(name)
+        compared: RingComparison | None = None
+        if options.mode == "veth" and schedule.num_workers > 1:
+            console.print("summing gradients alone, in the switch and in a ring of the hosts ...")
+            compared = compare(testbed, operator)
     return RunRecord(
         schedule=schedule,
         workers=records,
@@ -180,6 +188,8 @@ def run_demo(options: DemoOptions, console: Console) -> RunRecord:
         mode=options.mode,
         values_per_packet=_VALUES[options.variant],
         rate_bits_per_s=options.rate_bits_per_s,
+        target=options.target,
+        comparison=compared,
     )
 
 
@@ -233,27 +243,16 @@ def switch_record(before: pb.Switch, after: pb.Switch) -> SwitchRecord:
     """Return what the switch counted between two readings."""
     old_counts = {count.outcome: count.packets for count in before.counts}
     old_ports = {port.port: port for port in before.ports}
-    links: list[WorkerLinkBytes] = []
-    packets_in = packets_out = 0
-    for port in after.ports:
-        old = old_ports[port.port]
-        packets_in += port.packets_in - old.packets_in
-        packets_out += port.packets_out - old.packets_out
-        links.append(
-            WorkerLinkBytes(
-                host=port.host,
-                to_switch=port.bytes_in - old.bytes_in,
-                from_switch=port.bytes_out - old.bytes_out,
-            )
-        )
     return SwitchRecord(
         outcomes={
             Outcome[count.outcome.upper()]: count.packets - old_counts.get(count.outcome, 0)
             for count in after.counts
         },
-        links=links,
-        packets_in=packets_in,
-        packets_out=packets_out,
+        links=link_bytes(before, after),
+        packets_in=sum(port.packets_in - old_ports[port.port].packets_in for port in after.ports),
+        packets_out=sum(
+            port.packets_out - old_ports[port.port].packets_out for port in after.ports
+        ),
     )
 
 

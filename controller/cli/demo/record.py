@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....hostlib.slots.wire import Outcome
+from ...api.operator_api import operator_pb2 as pb
 from .reference import ReferenceRun
 from .schedule import Schedule
 
@@ -73,6 +74,37 @@ class WorkerLinkBytes:
     from_switch: int
 
 
+def link_bytes(before: pb.Switch, after: pb.Switch) -> list[WorkerLinkBytes]:
+    """Return what a switch's ports counted between two readings, in the order of ports."""
+    old = {port.port: port for port in before.ports}
+    return [
+        WorkerLinkBytes(
+            host=port.host,
+            to_switch=port.bytes_in - old[port.port].bytes_in,
+            from_switch=port.bytes_out - old[port.port].bytes_out,
+        )
+        for port in after.ports
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumsAlone:
+    """Sums of gradients without training."""
+
+    times_s: NDArray[np.float64]
+    """Seconds of each worker's sums, (workers, sums)."""
+    links: list[WorkerLinkBytes]
+    """Bytes of one sum on each worker's link; all frames count."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RingComparison:
+    """Sums in the switch beside those of a ring among the same hosts."""
+
+    switch: SumsAlone
+    ring: SumsAlone
+
+
 @dataclass(frozen=True, kw_only=True)
 class SwitchRecord:
     """The switch's own counters over the run: differences of the readings after and before."""
@@ -98,6 +130,10 @@ class RunRecord:
     values_per_packet: int
     rate_bits_per_s: float | None
     """Rate of every link in each direction; None if links are unshaped."""
+    target: str
+    """What ran the P4 program: softswitch or bmv2."""
+    comparison: RingComparison | None
+    """None if the switch is not between the hosts, or there is one worker."""
 
     @property
     def losses(self) -> NDArray[np.float64]:

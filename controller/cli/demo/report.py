@@ -20,9 +20,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ....hostlib.slots.wire import VALUE_BYTES, frame_bytes
+from .machine_facts import machine_facts
 from .perceptron import NUM_PARAMETERS
 from .proofs import Proof
-from .record import RunRecord
+from .record import RingComparison, RunRecord, WorkerLinkBytes
 
 _BLUE, _ORANGE, _GREY = "#2b6cb0", "#dd6b20", "#a0aec0"
 _MEGABYTE = 1e6
@@ -44,25 +45,31 @@ td, th {{ border-bottom: 1px solid #cbd5e0; padding: .4rem .6rem; text-align: le
 <table><tr><th></th><th>Claim</th><th>Measured</th></tr>{proofs}</table>
 <h2>Loss</h2><img alt="Loss curves" src="data:image/png;base64,{loss}">
 <p>Held-out accuracy per epoch: {accuracies}</p>
-<h2>Bytes per link</h2><img alt="Bytes per link" src="data:image/png;base64,{links}">
-<p>Left: the bytes that the switch counted on each worker's link. Right: the bytes that a parameter
-server would have caused with the same gradients in the same packets. They are computed, not
-measured. Each worker's link then carries as much as with aggregation. The server's link carries the
-traffic of all workers, {num_workers} times as much.</p>
-<h2>Allreduce</h2><img alt="Allreduce times" src="data:image/png;base64,{times}">
+<h2>Against a ring</h2>{comparison}
+<h2>Allreduce during training</h2><img alt="Allreduce times" src="data:image/png;base64,{times}">
 <p>{times_text}</p>
+<h2>Where it ran</h2><table>{facts}</table>
+<h2>What next</h2><ul>{steps}</ul>
 </body></html>
 """
 
 
+NEXT_STEPS = (
+    "switchfold demo hot (a text model on parameter servers, hot parameters in the switch)",
+    "switchfold testbed up (a network for programs of your own)",
+    "docs/pytorch.md (train your own model with PyTorch)",
+)
+
+
 def write_report(run: RunRecord, proofs: list[Proof], folder: Path) -> Path:
-    """Write report.html, three PNG files and results.json into a folder; return the page's path."""
+    """Write report.html, its pictures as PNG, and results.json into a folder; return the page."""
     folder.mkdir(parents=True, exist_ok=True)
     pictures = {
         "loss": _plot_loss(run),
-        "links": _plot_links(run),
         "times": _plot_times(run),
     }
+    if run.comparison is not None:
+        pictures["links"] = _plot_comparison(run, run.comparison)
     encoded: dict[str, str] = {}
     for name, figure in pictures.items():
         path = folder / f"{name}.png"
@@ -74,9 +81,12 @@ def write_report(run: RunRecord, proofs: list[Proof], folder: Path) -> Path:
             summary=html.escape(_summary(run)),
             proofs="".join(_proof_row(proof) for proof in proofs),
             accuracies=", ".join(f"{value:.3f}" for value in run.workers[0].accuracies),
-            num_workers=len(run.workers),
+            comparison=_comparison_part(run, encoded.get("links", "")),
+            times=encoded["times"],
             times_text=html.escape(_times_text(run)),
-            **encoded,
+            loss=encoded["loss"],
+            facts="".join(_row(name, value) for name, value in _facts(run).items()),
+            steps="".join(f"<li>{html.escape(step)}</li>" for step in NEXT_STEPS),
         ),
         encoding="utf-8",
     )
@@ -138,28 +148,71 @@ def _plot_loss(run: RunRecord) -> Figure:
     return figure
 
 
-def _plot_links(run: RunRecord) -> Figure:
-    figure, axes = _figure()
-    steps, num_workers = len(run.losses), len(run.workers)
-    hosts = [link.host for link in run.switch.links]
-    up = [link.to_switch / _MEGABYTE for link in run.switch.links]
-    down = [link.from_switch / _MEGABYTE for link in run.switch.links]
-    worker_server = steps * gradient_bytes(run) / _MEGABYTE
-    names = [*hosts, "", *hosts, "server"]
-    up += [0, *[worker_server] * num_workers, worker_server * num_workers]
-    down += [0, *[worker_server] * num_workers, worker_server * num_workers]
-    places = np.arange(len(names))
-    axes.bar(places - 0.2, up, 0.4, color=_BLUE, label="to the switch / to the server")
-    axes.bar(places + 0.2, down, 0.4, color=_ORANGE, label="from the switch / from the server")
-    axes.set_xticks(places, names)
-    axes.tick_params(axis="x", length=0)
-    axes.set_ylabel("MB over the whole run")
-    top = max(up + down)
-    axes.set_ylim(0, top * 1.25)
-    axes.text((num_workers - 1) / 2, top * 1.08, "aggregated (measured)", ha="center")
-    axes.text(num_workers * 1.5 + 1, top * 1.08, "parameter server (computed)", ha="center")
-    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(0, 0.88))
+def _plot_comparison(run: RunRecord, comparison: RingComparison) -> Figure:
+    """Left: bytes of a sum on the fullest link. Right: how long sums take."""
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    bytes_axes, time_axes = figure.subplots(1, 2)
+    both = (("switch", comparison.switch, _BLUE), ("ring", comparison.ring, _ORANGE))
+    for place, (name, alone, colour) in enumerate(both):
+        up = max(link.to_switch for link in alone.links) / _MEGABYTE
+        down = max(link.from_switch for link in alone.links) / _MEGABYTE
+        bars = bytes_axes.bar([place - 0.2, place + 0.2], [up, down], 0.38, color=colour)
+        bytes_axes.bar_label(bars, labels=["up", "down"])
+        times_ms = np.sort(alone.times_s.ravel()) * 1e3
+        shares = np.arange(1, len(times_ms) + 1) / len(times_ms)
+        time_axes.plot(times_ms, shares, color=colour, label=name)
+    bytes_axes.set_xticks([0, 1], ["switch", "ring"])
+    bytes_axes.set_ylabel("MB of one sum on the fullest link")
+    limit = limit_s(run)
+    if limit is not None:
+        time_axes.axvline(limit * 1e3, color=_GREY, linestyle="--", label="limit of the link")
+    time_axes.set_xlim(left=0)
+    time_axes.set_xlabel("time of one sum alone, ms")
+    time_axes.set_ylabel("share of the sums")
+    time_axes.legend(frameon=False)
+    for axes in (bytes_axes, time_axes):
+        axes.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def _comparison_part(run: RunRecord, picture: str) -> str:
+    if run.comparison is None:
+        return (
+            "<p>Not measured: the switch is between the hosts, and counts what a ring sends, in "
+            "mode veth with two workers or more.</p>"
+        )
+    switch, ring = run.comparison.switch, run.comparison.ring
+    switch_ms, ring_ms = (float(np.median(alone.times_s)) * 1e3 for alone in (switch, ring))
+    switch_up, ring_up = (max(link.to_switch for link in one.links) for one in (switch, ring))
+    text = (
+        f"The same hosts summed {switch.times_s.shape[1]} gradients alone, in the switch and then "
+        "in a ring over TCP. All sums were verified, and the bytes are those of the switch's "
+        f"ports. Median: {switch_ms:.1f} ms in the switch, {ring_ms:.1f} ms in the ring (ratio "
+        f"{ring_ms / switch_ms:.2f}); {switch_up / _MEGABYTE:.3f} and {ring_up / _MEGABYTE:.3f} MB "
+        f"leave each host (ratio {ring_up / switch_up:.2f})."
+    )
+    limit = limit_s(run)
+    if limit is not None:
+        text += f" The link's rate alone allows {limit * 1e3:.1f} ms through the switch."
+    image = f'<img alt="Switch and ring" src="data:image/png;base64,{picture}">'
+    return f"{image}<p>{html.escape(text)}</p>"
+
+
+def _facts(run: RunRecord) -> dict[str, str]:
+    """Return the topology, and what the figures depend on."""
+    hosts = ", ".join(link.host for link in run.switch.links)
+    rate = "not shaped"
+    if run.rate_bits_per_s is not None:
+        rate = f"{run.rate_bits_per_s / 1e6:g} Mbit/s in each direction"
+    return {
+        "topology": f"one switch ({run.target}), a link to each of {hosts}",
+        "links": f"{rate}, mode {run.mode}",
+        **{name: str(value) for name, value in machine_facts().items()},
+    }
+
+
+def _row(name: str, value: str) -> str:
+    return f"<tr><td>{html.escape(name)}</td><td>{html.escape(value)}</td></tr>"
 
 
 def _plot_times(run: RunRecord) -> Figure:
@@ -205,12 +258,27 @@ def _results(run: RunRecord, proofs: list[Proof]) -> dict[str, object]:
         "losses": run.losses.tolist(),
         "reference_losses": run.reference.losses.tolist(),
         "outcomes": {outcome.name.lower(): count for outcome, count in run.switch.outcomes.items()},
-        "links": [
-            {"host": link.host, "to_switch": link.to_switch, "from_switch": link.from_switch}
-            for link in run.switch.links
-        ],
+        "links": _links(run.switch.links),
+        "comparison": _compared(run.comparison),
+        "facts": _facts(run),
         "proofs": [
             {"claim": proof.claim, "is_proved": proof.is_proved, "measured": proof.measured}
             for proof in proofs
         ],
+    }
+
+
+def _links(links: list[WorkerLinkBytes]) -> list[dict[str, object]]:
+    return [
+        {"host": link.host, "to_switch": link.to_switch, "from_switch": link.from_switch}
+        for link in links
+    ]
+
+
+def _compared(comparison: RingComparison | None) -> dict[str, object] | None:
+    if comparison is None:
+        return None
+    return {
+        name: {"median_s": float(np.median(alone.times_s)), "links": _links(alone.links)}
+        for name, alone in (("switch", comparison.switch), ("ring", comparison.ring))
     }

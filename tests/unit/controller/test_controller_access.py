@@ -31,7 +31,7 @@ from switchfold.controller.__main__ import run as run_command
 from switchfold.controller.api.access import AccessGuard, Role, Tokens, required_role
 from switchfold.controller.api.operator_client import OperatorClient
 from switchfold.controller.config import SwitchConfig, load_config
-from switchfold.controller.errors import ConfigError, ControllerError
+from switchfold.controller.errors import ConfigError, ControllerError, OperatorRefusedError
 from switchfold.controller.listening import SERVICES
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.credentials.tokens import token_metadata
@@ -330,6 +330,15 @@ def test_testbed_draws_tokens_that_its_owner_finds(tmp_path: Path, monkeypatch: 
             assert await asyncio.to_thread(OperatorClient(listen).list_jobs) == []
             with pytest.raises(ControllerError, match="wrong token"):
                 await asyncio.to_thread(OperatorClient(listen, "guess").list_jobs)
+
+    run(scenario())
+
+
+def test_server_that_is_no_controller_is_called_that():
+    async def scenario() -> None:
+        async with fake_switch() as fake:
+            with pytest.raises(OperatorRefusedError, match="is no controller of Switchfold"):
+                await asyncio.to_thread(OperatorClient(fake.address).list_jobs)
 
     run(scenario())
 

@@ -269,6 +269,24 @@ def test_switch_second_controller_is_backup_until_the_first_stops(tmp_path: Path
     run(scenario())
 
 
+def test_switch_that_a_higher_controller_took_is_not_called_unreachable(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    async def scenario() -> None:
+        (tmp_path / "second").mkdir()
+        async with fake_switch() as fake, serving(make_config(tmp_path, fake)) as first:
+            link = first.links["s1"]
+            higher = make_config(tmp_path / "second", fake, election_id=50)
+            async with serving(higher) as second:
+                assert second.links["s1"].is_ready
+                await until(lambda: link.state is LinkState.BACKUP)
+                assert "(election id 50) is primary on switch s1" in str(link.error)
+        assert "(election id 50) is primary on switch s1" in caplog.text
+        assert "not reachable" not in caplog.text
+
+    run(scenario())
+
+
 def test_switch_answers_arp(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, fake):

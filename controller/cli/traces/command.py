@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from ..errors import ConfigError
-from .output import json_option, print_json, print_table
-from .traces.alignment import load_traces
-from .traces.summary import RankSummary, summarize
+from ...errors import ConfigError
+from ..output import json_option, print_json, print_table
+from .alignment import load_traces
+from .summary import RankSummary, summarize
 
 _EXIT_CODES = "Exit codes: 0 done, 1 a file is no trace, or cannot be read or written."
 files_argument = click.argument(
@@ -93,7 +93,7 @@ def plot(files: tuple[Path, ...], out: Path, begin_s: float, end_s: float | None
       switchfold trace plot traces/trace-*.json --out trace.svg --from 2.5 --to 2.8
     """
     # matplotlib takes half a second to import.
-    from .traces.plot import draw_trace  # noqa: PLC0415
+    from .plot import draw_trace  # noqa: PLC0415
 
     draw_trace(load_traces(_files(files)), out, begin_s=begin_s, end_s=end_s)
     click.echo(f"picture: {out}")
