@@ -23,8 +23,8 @@ from typing import Any, Final
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.allreduce.allreduce import run_workers  # noqa: E402
 from benchmarks.schemes.advice_report import HEADING, compare, describe_row, summary  # noqa: E402
+from benchmarks.schemes.advice_worker import LABELS  # noqa: E402
 from benchmarks.support.limits import collect_series  # noqa: E402
 from benchmarks.support.machine import (  # noqa: E402
     check_machine,
@@ -33,12 +33,14 @@ from benchmarks.support.machine import (  # noqa: E402
     parse_rate,
 )
 from benchmarks.support.results import parameters_of, write_json  # noqa: E402
+from benchmarks.support.worker_runs import outputs, switch_pids  # noqa: E402
+from switchfold.bmv2_topos import Testbed, WorkerEndpoint, single_switch  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 from switchfold.controller.cli.calibrate.command import calibrated  # noqa: E402
 from switchfold.controller.cli.calibrate.rig import CalibrationPlan, Links  # noqa: E402
-from switchfold.hostlib import SessionOptions  # noqa: E402
 from switchfold.hostlib.schemes.calibration_file import Calibration  # noqa: E402
 
+WORKER: Final = Path(__file__).with_name("advice_worker.py")
 SECONDS: Final = 1.0
 """About as long as a sum may take on its links; the tensor is at most this long."""
 MOST_BYTES: Final = 16_000_000
@@ -63,27 +65,52 @@ def tensor_bytes(rate_bits_per_s: float | None) -> int:
     return min(MOST_BYTES, 1_000_000 * megabytes)
 
 
-def measure(
-    options: argparse.Namespace, rate_bits_per_s: int | None, num_workers: int
-) -> dict[str, Any]:
-    """Return the verified times of each contender on links of this rate."""
-    condition = argparse.Namespace(
-        **vars(options),
-        bytes=tensor_bytes(rate_bits_per_s),
-        variant="wide",
-        target="softswitch",
-        transport="udp",
-        window=SessionOptions().window,
-        slots=0,
-    )
-    workers = run_workers(condition, num_workers, rate_bits_per_s)
-    labels = ("switchfold", "gloo_switch", "gloo_bridge")
-    series = {label: collect_series(label, workers, 0.0) for label in labels}
+def measure(options: argparse.Namespace, num_workers: int) -> list[dict[str, Any]]:
+    """Return the verified times of each contender, for each rate of the links."""
+    rates = [None if each == "none" else parse_rate(each) for each in options.rates.split(",")]
+    sizes = {str(rate or "none"): tensor_bytes(rate) for rate in rates}
+    # Any rate will do at first: workers wait until the links have their own.
+    topology = single_switch(num_workers, rate_bits_per_s=next(filter(None, rates), None))
+    with (
+        Testbed(topology, offloads=options.offloads) as testbed,
+        Testbed(topology, has_bridge=True, offloads=options.offloads) as bridged,
+    ):
+
+        def command(endpoint: WorkerEndpoint) -> list[str]:
+            return [
+                *(sys.executable, str(WORKER), "--repeats", str(options.repeats)),
+                *("--timeout", str(options.timeout), "--switch-pids", switch_pids(testbed)),
+                *("--rendezvous", str(testbed.run_directory / "gloo-rendezvous")),
+                *("--bridge-namespace", str(bridged.namespace_of(endpoint.host))),
+                *("--testbeds", testbed.name, bridged.name),
+                *("--conditions", *(f"{rate}:{size}" for rate, size in sizes.items())),
+            ]
+
+        workers = outputs(
+            testbed.run_workers(
+                command,
+                job="advice",
+                timeout_s=120 + 3 * len(rates) * (options.repeats + 1) * options.timeout,
+                environment={"OMP_NUM_THREADS": "1"},
+            )
+        )
+    return [
+        {
+            "rate_bits_per_s": rate,
+            "workers": num_workers,
+            "bytes": sizes[str(rate or "none")],
+            "slots": workers[0]["slots"],
+            **_times(workers, str(rate or "none")),
+        }
+        for rate in rates
+    ]
+
+
+def _times(workers: list[dict[str, Any]], rate: str) -> dict[str, Any]:
+    """Return each contender's times at a rate; ValueError if workers hold different sums."""
+    runs = [{"runs": worker["runs"][rate]} for worker in workers]
+    series = {label: collect_series(label, runs, 0.0) for label in LABELS}
     return {
-        "rate_bits_per_s": rate_bits_per_s,
-        "workers": num_workers,
-        "bytes": condition.bytes,
-        "slots": workers[0]["slots"],
         "times_s": {label: each.times_s for label, each in series.items()},
         "busy_share": max(each.busy_share for each in series.values()),
     }
@@ -108,20 +135,18 @@ def main() -> None:
         calibration = calibrate(options)
         described = [each.describe() for each in (calibration.hosts, calibration.switch) if each]
         print("\n".join([*described, "", HEADING]), flush=True)
-        for rate in options.rates.split(","):
-            for number in options.workers.split(","):
-                rate_bits_per_s = None if rate == "none" else parse_rate(rate)
-                measured = measure(options, rate_bits_per_s, int(number))
-                rows.append(compare(measured, calibration, cores))
-                print(describe_row(rows[-1]), flush=True)
-                content = {
-                    "machine": machine,
-                    "parameters": parameters_of(options),
-                    "shared_cores": cores,
-                    "calibration": calibration.as_dict(),
-                    "rows": rows,
-                }
-                write_json(options.out / "advice.json", content)  # a late failure loses one row
+        for number in options.workers.split(","):
+            rows += [compare(each, calibration, cores) for each in measure(options, int(number))]
+            print("\n".join(describe_row(each) for each in rows if each["workers"] == int(number)))
+            sys.stdout.flush()
+            content = {
+                "machine": machine,
+                "parameters": parameters_of(options),
+                "shared_cores": cores,
+                "calibration": calibration.as_dict(),
+                "rows": rows,
+            }
+            write_json(options.out / "advice.json", content)  # a late failure loses little
     except TestbedError as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
     print(f"\n{summary(rows)}\n{time.monotonic() - began_s:.0f} s")

@@ -5,10 +5,8 @@
 from __future__ import annotations
 
 import os
-import platform
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -19,6 +17,7 @@ from ....hostlib.schemes.calibration_file import (
     store_calibration,
 )
 from ....hostlib.slots.wire import VALUES_PER_PACKET_WIDE
+from ..demo.machine_facts import machine_facts
 from ..hardware_options import calibration_option, default_calibration
 from ..output import json_option, print_json, print_table
 from .components import measure_components
@@ -122,7 +121,7 @@ def calibrate(  # noqa: PLR0913 - click passes options by name
 
 def calibrated(plan: CalibrationPlan, *, has_switch: bool = True) -> Calibration:
     """Return what was measured just now; raises CalibrationRunError."""
-    machine = _machine(busy_share(0.5))
+    machine = {**machine_facts(), "busy_before": round(busy_share(0.5), 2)}
     figures = _measure(plan, has_switch=has_switch)
     return Calibration(machine=machine, links=_links(plan), figures=figures)
 
@@ -146,26 +145,6 @@ def _measure(plan: CalibrationPlan, *, has_switch: bool) -> dict[str, MeasuredFi
 def _links(plan: CalibrationPlan) -> str:
     ring = "Gloo" if ring_kind() == "gloo" else "host allreduce"
     return f"{plan.links}, {plan.workers} workers, ring by {ring}"
-
-
-def _machine(busy: float) -> dict[str, Any]:
-    """Return facts about this machine."""
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-            if line.startswith("model name")
-        ),
-        platform.machine(),
-    )
-    return {
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cpu": model,
-        "cores": os.cpu_count(),
-        "kernel": platform.release(),
-        "python": platform.python_version(),
-        "busy_before": round(busy, 2),
-    }
 
 
 def _print(calibration: Calibration, path: Path) -> None:
