@@ -23,8 +23,13 @@ from typing import Any, Final
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.schemes.advice_report import HEADING, compare, describe_row, summary  # noqa: E402
-from benchmarks.schemes.advice_worker import LABELS  # noqa: E402
+from benchmarks.schemes.advice_report import (  # noqa: E402
+    HEADING,
+    LABELS,
+    compare,
+    describe_row,
+    summary,
+)
 from benchmarks.support.limits import collect_series  # noqa: E402
 from benchmarks.support.machine import (  # noqa: E402
     check_machine,

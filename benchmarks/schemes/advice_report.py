@@ -20,6 +20,8 @@ AIM: Final = 0.9
 """Least share of the conditions whose faster contender is named rightly."""
 SWITCH, RING = "switch", "ring"
 GLOO: Final = ("gloo_switch", "gloo_bridge")
+LABELS: Final = ("switchfold", *GLOO)
+"""Contenders in the order of their turns."""
 _COLUMNS: Final = (
     *("links, Mbit/s", "workers", "MB", "switch, s", "predicted", "faster Gloo, s", "predicted"),
     *("Gloo / switch", "predicted", "faster", "named", "cores busy"),

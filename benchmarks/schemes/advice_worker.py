@@ -28,11 +28,10 @@ from benchmarks.allreduce.allreduce_worker import (
     timed,
     verify,
 )
+from benchmarks.schemes.advice_report import LABELS
 from switchfold.bmv2_topos import Testbed
 from switchfold.hostlib import Session, SessionOptions
 from switchfold.hostlib.config import join_from_environment
-
-LABELS = ("switchfold", "gloo_switch", "gloo_bridge")
 
 
 def set_rates(testbeds: list[Testbed], rate_bits_per_s: int | None) -> None:
