@@ -53,7 +53,7 @@ MOST_BYTES: Final = 16_000_000
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rates", default="40M,100M,250M,500M,1G,2G,none", help="bit/s; none")
+    parser.add_argument("--rates", default="40M,100M,250M,500M,1G,none", help="bit/s; none")
     parser.add_argument("--workers", default="2,4", help="numbers of workers")
     parser.add_argument("--repeats", type=int, default=5, help="sums by each, after a warm-up")
     parser.add_argument("--offloads", action="store_true", help="links carry super-frames")

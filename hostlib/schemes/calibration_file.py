@@ -30,14 +30,15 @@ FIGURES: Final[Mapping[str, str]] = {
     "worker_chunk_s": "a chunk of a sum at a worker, sent and received",
     "switch_packet_s": "a packet of one worker in softswitch",
     "switch_round_s": "a round of one chunk, from worker to worker",
-    "shared_chunk_s": "a chunk at worker and switch on shared cores, waiting included",
+    "shared_chunk_s": "a chunk at worker and switch, all of the shared cores' time",
     "tcp_byte_s": "a byte of a ring, sent by TCP and received",
+    "shared_tcp_byte_s": "a byte of a ring, all of the shared cores' time",
     "ring_step_s": "a step of a ring with few bytes",
 }
 """Meaning of each figure in seconds, by name; the first two explain the third."""
 _HOSTS: Final = ("worker_chunk_s", "tcp_byte_s", "ring_step_s")
 _SWITCH: Final = ("switch_packet_s", "switch_round_s")
-_SHARED: Final = "shared_chunk_s"
+_SHARED: Final = ("shared_chunk_s", "shared_tcp_byte_s")
 _WAITS: Final = ("ring_step_s", "switch_round_s")
 _MAKE: Final = "`switchfold calibrate` writes such files"
 
@@ -75,8 +76,8 @@ class Calibration:
     links: str
     """What the measurement went over: "veth", "veth with super-frames" or "loopback"."""
     figures: Mapping[str, MeasuredFigure]
-    """By the names of FIGURES; those of the switch are missing if there was none, and that of
-    shared cores if there were more cores than workers."""
+    """By the names of FIGURES; those of the switch are missing if there was none, and those
+    of shared cores if there were more cores than workers."""
 
     @property
     def _source(self) -> str:
@@ -91,7 +92,8 @@ class Calibration:
     @property
     def hosts(self) -> HostProfile:
         """The hosts that were measured."""
-        found = {name: self._counted(name) for name in _HOSTS}
+        names = (*_HOSTS, *({_SHARED[1]} & set(self.figures)))
+        found = {name: self._counted(name) for name in names}
         return HostProfile(name="calibrated", source=self._source, **found)
 
     @property
@@ -99,7 +101,7 @@ class Calibration:
         """The softswitch that was measured; None if there was none."""
         if any(name not in self.figures for name in _SWITCH):
             return None
-        names = (*_SWITCH, *({_SHARED} & set(self.figures)))
+        names = (*_SWITCH, *({_SHARED[0]} & set(self.figures)))
         found = {name: self._counted(name) for name in names}
         return SwitchProfile(name="calibrated softswitch", source=self._source, **found)
 

@@ -51,8 +51,10 @@ class Capacity:
     switch_round_s: float = 0.0
     """Seconds that a round of one chunk takes from worker to worker, besides the network's RTT."""
     shared_chunk_s: float = 0.0
-    """Seconds of all shared cores per chunk of each worker's sum: of the worker, of the switch, and
-    idle ones while they wait for each other. At least the first two count."""
+    """Seconds of all shared cores per chunk of each worker's sum, also those in which they wait or
+    do other work. At least the processor times above count."""
+    shared_tcp_byte_s: float = 0.0
+    """The same per byte that a host sends by TCP."""
     shared_cores: int = 0
     """Cores that all workers and the switch share; 0: each of them has its own core."""
 
@@ -78,7 +80,8 @@ class Capacity:
     def limit_streams(self, time: ExchangeTime, sent: float, cluster: Cluster) -> LimitedTime:
         """Return the time of TCP streams by which each host sends `sent` bytes."""
         worker_s = sent * self.tcp_byte_s
-        return self._joined(time, {"worker": worker_s}, cluster.num_workers * worker_s)
+        shared_s = max(worker_s, sent * self.shared_tcp_byte_s)
+        return self._joined(time, {"worker": worker_s}, cluster.num_workers * shared_s)
 
     def limit_ring(self, time: ExchangeTime, sent: float, cluster: Cluster) -> LimitedTime:
         """Return the time of a ring in whose 2(P - 1) steps each host sends `sent` bytes."""

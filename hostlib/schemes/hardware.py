@@ -25,6 +25,7 @@ class HostProfile:
     worker_chunk_s: float = 0.0
     tcp_byte_s: float = 0.0
     ring_step_s: float = 0.0
+    shared_tcp_byte_s: float = 0.0
 
     def describe(self) -> str:
         """Return the figures in one line."""
@@ -150,5 +151,6 @@ def capacity_of(hosts: HostProfile, switch: SwitchProfile, shared_cores: int = 0
         switch_packet_s=switch.switch_packet_s,
         switch_round_s=switch.switch_round_s,
         shared_chunk_s=switch.shared_chunk_s,
+        shared_tcp_byte_s=hosts.shared_tcp_byte_s,
         shared_cores=shared_cores,
     )

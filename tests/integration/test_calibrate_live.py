@@ -31,7 +31,8 @@ def test_what_is_measured_is_what_predictions_assume(capsys: pytest.CaptureFixtu
     assert run(["calibrate", *SMALL]) == 0
     capsys.readouterr()
     kept = load_calibration(default_calibration())
-    assert set(FIGURES) - {"shared_chunk_s"} <= set(kept.figures) <= set(FIGURES)
+    of_shared_cores = {"shared_chunk_s", "shared_tcp_byte_s"}
+    assert set(FIGURES) - of_shared_cores <= set(kept.figures) <= set(FIGURES)
     assert all(0 < figure.least <= figure.median for figure in kept.figures.values())
     predict = ["scheme", "predict", "--model", "resnet-50", "--flops", "5T", "--json"]
     assert run(predict) == 0
@@ -46,5 +47,5 @@ def test_without_torch_the_host_allreduce_is_the_ring(monkeypatch: pytest.Monkey
     monkeypatch.setattr(rig, "ring_kind", lambda: "host")
     plan = CalibrationPlan(workers=3, num_bytes=1_000_000, repeats=2, links="loopback")
     found = measure_ring(plan)
-    assert set(found) == {"tcp_byte_s", "ring_step_s"}
+    assert {"tcp_byte_s", "ring_step_s"} <= set(found)
     assert found["tcp_byte_s"].count == 2

@@ -37,12 +37,6 @@ def busy_share(duration_s: float) -> float:
     return (busy_after - busy) / max(1, total_after - total)
 
 
-def idle_s() -> float:
-    """Return the seconds that all cores together were idle since the start of the machine."""
-    busy, total = _machine_ticks()
-    return (total - busy) / _TICKS_PER_S
-
-
 def _machine_ticks() -> tuple[int, int]:
     line = Path("/proc/stat").read_text().splitlines()[0]
     ticks = [int(field) for field in line.split()[1 : 1 + _FIELDS]]

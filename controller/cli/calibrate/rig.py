@@ -69,11 +69,7 @@ def measure_switch(plan: CalibrationPlan) -> dict[str, MeasuredFigure]:
         # A sum in blocks takes two rounds: exponents, then values.
         "switch_round_s": _figure_of_steps(workers, 2),
     }
-    if (os.cpu_count() or 1) > plan.workers:
-        return found  # idle cores do not mean that somebody waits
-    idle = [each / (frames * plan.workers) for each in workers[0]["idle_s"]]
-    shared = map(sum, zip(chunks, packets, idle, strict=True))
-    return found | {"shared_chunk_s": MeasuredFigure.of(list(shared))}
+    return found | _shared("shared_chunk_s", workers, frames)
 
 
 def measure_ring(plan: CalibrationPlan) -> dict[str, MeasuredFigure]:
@@ -87,6 +83,7 @@ def measure_ring(plan: CalibrationPlan) -> dict[str, MeasuredFigure]:
     return {
         "tcp_byte_s": MeasuredFigure.of([own_s / sent for own_s in _means(workers, "worker_s")]),
         "ring_step_s": _figure_of_steps(workers, 2 * (plan.workers - 1)),
+        **_shared("shared_tcp_byte_s", workers, sent),
     }
 
 
@@ -156,6 +153,17 @@ def _means(workers: Sequence[dict[str, Any]], name: str) -> list[float]:
     """Return the mean over the workers of each repeat."""
     by_repeat = zip(*(worker[name] for worker in workers), strict=True)
     return [sum(each) / len(workers) for each in by_repeat]
+
+
+def _shared(
+    name: str, workers: Sequence[dict[str, Any]], count: float
+) -> dict[str, MeasuredFigure]:
+    """Return the time of all cores for each of `count` at each worker, if workers share them."""
+    cores = os.cpu_count() or 1
+    if cores > len(workers):
+        return {}
+    seconds = _means(workers, "seconds")
+    return {name: MeasuredFigure.of([cores * each / (count * len(workers)) for each in seconds])}
 
 
 def _figure_of_steps(workers: Sequence[dict[str, Any]], steps: int) -> MeasuredFigure:

@@ -12,8 +12,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from .processor_time import idle_s
-
 SMALL_VALUES: Final = 256
 """Values of a sum that takes one chunk."""
 SMALL_SUMS: Final = 100
@@ -48,14 +46,13 @@ def timed_sums(
 ) -> dict[str, list[float]]:
     """Return seconds of each large sum, the warm-up left out: of the clock and of processors.
 
-    These are the worker's, the switch's by `switch_s`, and the idle ones of all cores. `place`:
-    worker id and number of workers.
+    `switch_s` reads the switch's processor time. `place`: worker id and number of workers.
     """
-    names = ("seconds", "worker_s", "switch_s", "idle_s")
+    names = ("seconds", "worker_s", "switch_s")
     found: dict[str, list[float]] = {name: [] for name in names}
 
     def now() -> tuple[float, ...]:
-        return time.monotonic(), time.process_time(), switch_s(), idle_s()
+        return time.monotonic(), time.process_time(), switch_s()
 
     for repeat in range(options.repeats + 1):
         values = contribution(place[0], options.bytes // 4)

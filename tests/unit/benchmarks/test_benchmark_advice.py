@@ -42,8 +42,9 @@ PAGE = [
     (SUPER_FRAMES, None, 2, 16, 0.68),
     (SUPER_FRAMES, None, 4, 16, 0.61),
 ]
-"""Tables of docs/performance.md: hardware, bit/s, workers, MB, times the faster Gloo. Without a rate,
-of two to four runs. The two cores are shared by all."""
+"""Tables of docs/performance.md: hardware, bit/s, workers, MB, times the faster Gloo.
+
+Without a rate, of two to four runs. The two cores are shared by all."""
 
 
 def named(hosts: str, switch: str) -> Calibration:
@@ -52,6 +53,7 @@ def named(hosts: str, switch: str) -> Calibration:
         "worker_chunk_s": HOSTS[hosts].worker_chunk_s,
         "tcp_byte_s": HOSTS[hosts].tcp_byte_s,
         "ring_step_s": HOSTS[hosts].ring_step_s,
+        "shared_tcp_byte_s": HOSTS[hosts].shared_tcp_byte_s,
         "switch_packet_s": SWITCHES[switch].switch_packet_s,
         "switch_round_s": SWITCHES[switch].switch_round_s,
         "shared_chunk_s": SWITCHES[switch].shared_chunk_s,

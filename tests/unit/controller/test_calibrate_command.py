@@ -136,7 +136,7 @@ def test_times_of_workers_become_figures(monkeypatch: pytest.MonkeyPatch) -> Non
         {
             "worker_s": [frames * factor * 1e-6, frames * factor * 3e-6],
             "switch_s": [frames * 8e-6, frames * 12e-6],
-            "idle_s": [frames * 4e-6, 0.0],
+            "seconds": [factor * 1.0, factor * 2.0],
             "small_s": small_s,
         }
         for factor in (1, 2, 3, 4)
@@ -163,12 +163,15 @@ def test_times_of_workers_become_figures(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found["worker_chunk_s"].least == pytest.approx(2.5e-6)
     assert found["worker_chunk_s"].most == pytest.approx(7.5e-6)
     assert found["switch_packet_s"].median == pytest.approx(2.5e-6)
-    assert found["shared_chunk_s"].least == pytest.approx(2.5e-6 + 2e-6 + 1e-6)
+    assert found["shared_chunk_s"].least == pytest.approx(2 * 2.5 / (4 * frames))
     assert found["switch_round_s"].median == pytest.approx(51e-3 / 2)
     assert found["switch_round_s"].least == pytest.approx(11e-3 / 2)
     monkeypatch.setattr(rig.os, "cpu_count", lambda: 5)
     assert "shared_chunk_s" not in rig.measure_switch(PLAN)
+    assert "shared_tcp_byte_s" not in rig.measure_ring(PLAN)
+    monkeypatch.setattr(rig.os, "cpu_count", lambda: 4)
     ring = rig.measure_ring(PLAN)
+    assert ring["shared_tcp_byte_s"].most == pytest.approx(4 * 5.0 / (4 * 12_000_000))
     assert ring["tcp_byte_s"].least == pytest.approx(frames * 2.5e-6 / 12_000_000)
     assert ring["ring_step_s"].median == pytest.approx(51e-3 / 6)
 

@@ -18,7 +18,7 @@ from switchfold.hostlib.schemes.calibration_file import (
     store_calibration,
 )
 
-OF_A_SWITCH = ("switch", "shared")
+OF_A_SWITCH = ("switch_packet_s", "switch_round_s", "shared_chunk_s")
 PREDICT = ["scheme", "predict", "--model", "vgg19", "--iteration-ms", "900", "--workers", "4"]
 
 
@@ -31,7 +31,7 @@ def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def keep(path: Path, *, has_switch: bool = True, **seconds: float) -> None:
     """Store a calibration: 1 ns for each byte of TCP, 1 us for others that are not given."""
     seconds.setdefault("tcp_byte_s", 1e-9)
-    names = [name for name in FIGURES if has_switch or name.split("_")[0] not in OF_A_SWITCH]
+    names = [name for name in FIGURES if has_switch or name not in OF_A_SWITCH]
     figures = {name: MeasuredFigure.of([seconds.get(name, 1e-6)]) for name in names}
     machine = {"cpu": "a quick processor", "cores": 8, "time": "2026-11-27"}
     store_calibration(path, Calibration(machine=machine, links="veth", figures=figures))

@@ -67,6 +67,18 @@ def test_two_equal_limits_take_longer_than_one() -> None:
     assert found.time.transfer_s == pytest.approx(2**0.25 * link_s)
 
 
+def test_bytes_of_tcp_take_all_of_the_time_of_shared_cores() -> None:
+    layer, cluster = Layer(name="w", kind="other", num_values=10**6), Cluster(num_workers=4)
+    took = {
+        cores: Capacity(tcp_byte_s=1e-9, shared_tcp_byte_s=100e-9, shared_cores=cores).limit(
+            Scheme.PS, layer, cluster
+        )
+        for cores in (0, 1, 2)
+    }
+    assert [each.limit for each in took.values()] == [LINK, "shared cores", "shared cores"]
+    assert took[1].time.transfer_s == pytest.approx(2 * took[2].time.transfer_s, rel=0.01)
+
+
 def test_idle_time_of_shared_cores_counts_on_shared_cores_alone() -> None:
     layer, cluster = Layer(name="w", kind="other", num_values=10**6), Cluster(num_workers=4)
     figures = {"worker_chunk_s": 20e-6, "switch_packet_s": 5e-6}

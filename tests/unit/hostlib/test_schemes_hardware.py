@@ -27,11 +27,11 @@ from switchfold.hostlib.schemes.hardware import (
     find_switch,
 )
 
-OF_A_SWITCH = ("switch", "shared")
+OF_A_SWITCH = ("switch_packet_s", "switch_round_s", "shared_chunk_s")
 
 
 def calibration(*, has_switch: bool = True) -> Calibration:
-    names = [name for name in FIGURES if has_switch or name.split("_")[0] not in OF_A_SWITCH]
+    names = [name for name in FIGURES if has_switch or name not in OF_A_SWITCH]
     figures = {
         name: MeasuredFigure.of([1e-6 * place, 3e-6 * place, 2e-6 * place])
         for place, name in enumerate(names, 1)
@@ -67,16 +67,17 @@ def test_a_capacity_has_all_figures_of_hosts_and_switch() -> None:
     assert capacity.switch_packet_s == medians["switch_packet_s"]
     assert capacity.switch_round_s == least["switch_round_s"]
     assert capacity.shared_chunk_s == medians["shared_chunk_s"]
+    assert capacity.shared_tcp_byte_s == medians["shared_tcp_byte_s"]
     assert capacity.shared_cores == 3
     assert "measured today over veth: a processor, 2 cores" in found.hosts.describe()
 
 
 def test_more_cores_than_workers_leave_no_figure_of_shared_ones() -> None:
     found = calibration()
-    figures = {name: each for name, each in found.figures.items() if name != "shared_chunk_s"}
-    switch = replace(found, figures=figures).switch
-    assert switch is not None
-    assert switch.shared_chunk_s == 0
+    figures = {name: each for name, each in found.figures.items() if name[:7] != "shared_"}
+    fewer = replace(found, figures=figures)
+    assert fewer.switch is not None
+    assert fewer.switch.shared_chunk_s == fewer.hosts.shared_tcp_byte_s == 0
 
 
 def test_a_figure_has_its_spread() -> None:
