@@ -27,6 +27,7 @@ def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SWITCHFOLD_CALIBRATION", raising=False)
 
 
+@pytest.mark.slow
 def test_what_is_measured_is_what_predictions_assume(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["calibrate", *SMALL]) == 0
     capsys.readouterr()
@@ -43,6 +44,7 @@ def test_what_is_measured_is_what_predictions_assume(capsys: pytest.CaptureFixtu
     assert found["capacity"]["tcp_byte_s"] == kept.figures["tcp_byte_s"].median
 
 
+@pytest.mark.slow
 def test_without_torch_the_host_allreduce_is_the_ring(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rig, "ring_kind", lambda: "host")
     plan = CalibrationPlan(workers=3, num_bytes=1_000_000, repeats=2, links="loopback")
