@@ -48,7 +48,7 @@ from switchfold.hostlib.schemes.calibration_file import Calibration  # noqa: E40
 WORKER: Final = Path(__file__).with_name("advice_worker.py")
 SECONDS: Final = 1.0
 """About as long as a sum may take on its links; the tensor is at most this long."""
-MOST_BYTES: Final = 16_000_000
+MOST_BYTES: Final = 8_000_000
 
 
 def parse_options() -> argparse.Namespace:

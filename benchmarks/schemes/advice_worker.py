@@ -4,7 +4,7 @@
 
 advice.py starts it on every host of a testbed around a switch; the sockets of Gloo over the bridge
 are opened in the host's twin namespace. Worker 0 changes the rates of both testbeds between sums.
-Every result is compared with the sum in float64. The last line of the output is JSON.
+Every result is verified before its time counts. The last line of the output is JSON.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.allreduce.allreduce_worker import (
     Allreduce,
     Floats,
+    num_workers_here,
     open_bridged_gloo,
     open_gloo,
-    own_contribution,
     own_worker_id,
     print_content,
     timed,
-    verify,
 )
 from benchmarks.schemes.advice_report import LABELS
 from switchfold.bmv2_topos import Testbed
+from switchfold.controller.cli.calibrate.sums import check_sum, contribution
 from switchfold.hostlib import Session, SessionOptions
 from switchfold.hostlib.config import join_from_environment
 
@@ -52,12 +52,12 @@ def run_rate(
     runs: list[dict[str, Any]] = []
     for repeat in range(options.repeats + 1):
         for label, allreduce in contenders.items():
-            array = own_contribution(repeat, num_bytes)
+            array = contribution(own_worker_id(), num_bytes // 4)
             name = f"{rate}-{label}-{repeat}"
             result, run = timed(
                 allreduce, array, lambda name=name: session.barrier(name), options.switch_pids
             )
-            verify(result, repeat, name)
+            check_sum(result, num_workers_here())
             runs.append({"label": label, "repeat": repeat, **run})
     return runs
 

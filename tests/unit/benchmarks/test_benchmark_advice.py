@@ -137,4 +137,4 @@ def test_a_calibration_without_a_switch_predicts_no_sums() -> None:
 def test_tensors_take_a_link_about_a_second() -> None:
     assert tensor_bytes(40e6) == 5_000_000
     assert tensor_bytes(1e6) == 1_000_000
-    assert tensor_bytes(1e9) == tensor_bytes(None) == 16_000_000
+    assert tensor_bytes(1e9) == tensor_bytes(None) == 8_000_000
