@@ -13,6 +13,7 @@ import enum
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from .alike_hosts import AlikeHosts
@@ -287,7 +288,7 @@ class _Batch:
         places, alike = self._setting.places, self._setting.alike
         if not self._free and not places.switches:
             return None
-        rest = self._setting.ordered[self._num_sent :] if places.switches else ()
+        rest = self._summable() if places.switches else ()
         found = [self._at_switch(name, rest) for name in sorted(places.switches)]
         found += [self._at_host(host) for host in alike.one_of_each(self._free, self._residual)]
         groups = [group for group in found if group is not None]
@@ -297,10 +298,19 @@ class _Batch:
             default=None,
         )
 
+    def _summable(self) -> Sequence[TransferRequest]:
+        """Return the next updates, as many as may be added to the first of them."""
+        most = self._num_sent + self._setting.places.most_members
+        rest = self._setting.ordered[self._num_sent : most]
+        key = rest[0].sum_key
+        alike = takewhile(lambda request: request.sum_key == key, rest)
+        return list(alike) if key else []
+
     def _at_host(self, host: str) -> TransferGroup | None:
         """Return the group that a host gathers while the server's link is busy, if any."""
         first, residual = self._num_sent, self._residual
         legs = self._setting.gatherings.legs(first, host, residual, self._busy_s)
+        legs = legs[: len(self._summable())]
         if len(legs) < 2:
             return None
         requests = self._setting.ordered[first : first + len(legs)]
@@ -334,7 +344,7 @@ class _Batch:
         """
         below = self._setting.places.switches[switch]
         best: TransferGroup | None = None
-        for count in range(1, min(len(rest), self._setting.places.most_members) + 1):
+        for count in range(1, len(rest) + 1):
             member = rest[count - 1]
             if member.worker not in below:
                 break

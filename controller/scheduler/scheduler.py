@@ -64,6 +64,7 @@ class TransferScheduler:
     ) -> None:
         """`servers` are hosts, with the number of updates that each one's model contains now."""
         self._options = options or SchedulerOptions()
+        self._places = self._options.places
         self._open = OpenTransfers(network)
         self._tallies: defaultdict[str, WorkerTally] = defaultdict(WorkerTally)
         self._groups = OpenGroups(self._open)
@@ -78,8 +79,9 @@ class TransferScheduler:
         self._check_stations(network)
         mode = self._options.mode
         self._clocks = WorkerClocks(mode) if isinstance(mode, StaleSynchronousTraining) else None
-        for worker in mode.workers if isinstance(mode, StaleSynchronousTraining) else ():
-            network.check_host(worker, "worker")
+        if isinstance(mode, StaleSynchronousTraining):
+            for worker in mode.workers or ():
+                network.check_host(worker, "worker")
         self._models = ModelTransfers(servers, self._open, self._clocks)
         self._now_s = -math.inf
         self._server_of: dict[int, str] = {}
@@ -125,10 +127,7 @@ class TransferScheduler:
     def next_due_s(self) -> float | None:
         """Return when `decide` or `grant_models` has something to do, None if nothing waits."""
         options = self._options
-        due = [
-            each.queue.due_s(options.batch_max, options.batch_wait_s)
-            for each in self._servers.values()
-        ]
+        due = [self._due_s(each.queue) for each in self._servers.values()]
         due.append(self._models.next_due_s(options.batch_max, options.batch_wait_s))
         return min((each for each in due if each is not None), default=None)
 
@@ -138,9 +137,9 @@ class TransferScheduler:
         self._look_ahead(now_s)
         decisions: list[TransferDecision] = []
         for server in self._servers.values():
-            due_s = server.queue.due_s(self._options.batch_max, self._options.batch_wait_s)
+            due_s = self._due_s(server.queue)
             if due_s is not None and due_s <= now_s:
-                decisions += server.decide(now_s)
+                decisions += server.decide(now_s, self._places)
         for each in decisions:
             if isinstance(each, TransferDrop):
                 del self._server_of[each.request.transfer_id]
@@ -328,6 +327,14 @@ class TransferScheduler:
             server.queue.sort_out(lambda each: network.joins(each.worker, each.server))
         self._models.sort_out()
 
+    def replace_places(self, places: AggregationPlaces) -> None:
+        """Add later batches up at these places, instead of those of the options.
+
+        The network must have them. Groups that are planned stay as they are.
+        """
+        self._check_places(self._network, places)
+        self._places = places
+
     @property
     def _network(self) -> TransferNetwork:
         return self._open.residual.network
@@ -339,7 +346,9 @@ class TransferScheduler:
         for each in self._servers.values():
             if each.replica:
                 network.check_host(each.replica.host, "replica")
-        places = self._options.places or AggregationPlaces()
+        self._check_places(network, self._places or AggregationPlaces())
+
+    def _check_places(self, network: TransferNetwork, places: AggregationPlaces) -> None:
         for host in places.hosts:
             network.check_host(host, "aggregator")
         for switch, below in places.switches.items():
@@ -348,6 +357,14 @@ class TransferScheduler:
                 raise UnknownStationError(f"no switch {switch!r} to aggregate at; known: {known}")
             for host in below:
                 network.check_host(host, f"below {switch},")
+
+    def _due_s(self, queue: ServerQueue) -> float | None:
+        """Return when a server's batch is due."""
+        options = self._options
+        if self._places and self._places.hosts and options.gather_wait_s > options.batch_wait_s:
+            waits_s = options.batch_wait_s, options.gather_wait_s
+            return queue.gathering_due_s(options.batch_max, *waits_s)
+        return queue.due_s(options.batch_max, options.batch_wait_s)
 
     def _server(self, server: str) -> ServerTransfers:
         found = self._servers.get(server)

@@ -33,6 +33,8 @@ class TransferRequest:
     """Euclidean norm of the update, for the bound on divergence of a replica."""
     clock: int = 0
     """Iteration of the worker that made the update, from 0; stale synchronous training needs it."""
+    sum_key: int = 1
+    """Only updates of equal keys are added up; 0: this one travels alone."""
 
     def __post_init__(self) -> None:
         name = f"transfer {self.transfer_id} of {self.worker}"
@@ -41,6 +43,7 @@ class TransferRequest:
         check_whole(f"{name}: version", self.version, 0)
         check_finite(f"{name}: norm", self.norm, 0)
         check_whole(f"{name}: clock", self.clock, 0)
+        check_whole(f"{name}: sum_key", self.sum_key, 0)
 
     @property
     def sender(self) -> str:

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from ..scheduler.grouping import AggregationPlaces
 from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions, TransferScheduler
 from ..scheduler.transfers import TransferGrant, TransferRequest
@@ -46,11 +47,19 @@ class LiveSchedule:
         network: TransferNetwork,
         options: SchedulerOptions,
         on_decided: Callable[[list[TransferRecord]], None],
+        on_given_up: Callable[[list[TransferRecord], list[TransferRecord]], None],
+        places: Callable[[], AggregationPlaces],
     ) -> None:
-        """`on_decided` gets the transfers of a batch, granted or dropped, in commit order."""
+        """`on_decided` gets the transfers of a batch, granted or dropped, in commit order.
+
+        `on_given_up` gets members that have not come to their groups, and what servers apply now.
+        `places()` are the hosts that are idle when a batch is closed.
+        """
         servers = {server_name(number): SCHEDULED_VERSION for number in range(MAX_SERVERS)}
         self._scheduler = TransferScheduler(network, servers, options)
         self._on_decided = on_decided
+        self._on_given_up = on_given_up
+        self._places = places
         self._records: dict[int, TransferRecord] = {}
         """All that the scheduler knows, by its number."""
         self._last_number = 0
@@ -65,6 +74,11 @@ class LiveSchedule:
         """Return the scheduler's version of a server."""
         return self._scheduler.version(server.name)
 
+    @property
+    def records(self) -> Collection[TransferRecord]:
+        """What the scheduler knows, and servers have not applied."""
+        return self._records.values()
+
     def submit(self, record: TransferRecord, host: str, server: ServerPlace) -> None:
         """Let a request wait for its batch; SchedulerError if the scheduler refuses it."""
         number = self._last_number + 1
@@ -75,6 +89,8 @@ class LiveSchedule:
             size_bytes=record.request.size_bytes,
             version=record.request.version - server.version_shift,
             norm=record.request.norm,
+            sum_key=record.request.sum_key,
+            clock=record.request.clock,
         )
         self._scheduler.submit(request, self.now_s())
         self._last_number = number
@@ -97,8 +113,15 @@ class LiveSchedule:
         del self._records[number]
         return self._committed(self._scheduler.withdraw(number, self.now_s()))
 
+    def gathered(self, record: TransferRecord) -> None:
+        """Note that a granted update is at the aggregator of its group, for the first time."""
+        assert record.number is not None, "a granted transfer has a number"
+        self._scheduler.gathered(record.number, self.now_s())
+        self._arm()
+
     def replace_network(self, network: TransferNetwork) -> None:
         """Plan in another network from now on; what is granted keeps its plan."""
+        self._scheduler.replace_places(AggregationPlaces())  # hosts of the old network
         self._scheduler.replace_network(network, self.now_s())
         self._arm()
 
@@ -111,12 +134,36 @@ class LiveSchedule:
     def _arm(self) -> None:
         """Wake up when the next batch is due."""
         self.close()
-        due_s = self._scheduler.next_due_s()
+        if self._scheduler.next_due_s() is not None:
+            self._scheduler.replace_places(self._places())  # they decide when a batch is due
+        times = self._scheduler.next_due_s(), self._scheduler.next_expiry_s()
+        due_s = min((each for each in times if each is not None), default=None)
         if due_s is not None:
-            self._timer = asyncio.get_running_loop().call_at(due_s, self._decide)
+            self._timer = asyncio.get_running_loop().call_at(due_s, self._wake)
 
-    def _decide(self) -> None:
-        now_s, began_s = self.now_s(), time.thread_time()
+    def _wake(self) -> None:
+        now_s = self.now_s()
+        expiry_s = self._scheduler.next_expiry_s()
+        if expiry_s is not None and expiry_s <= now_s:
+            self._expire(now_s)
+        due_s = self._scheduler.next_due_s()
+        if due_s is not None and due_s <= now_s:
+            self._decide(now_s)
+        self._arm()
+
+    def _expire(self, now_s: float) -> None:
+        """Give up what has not come to its group."""
+        expiry = self._scheduler.expire(now_s)
+        given_up: list[TransferRecord] = []
+        for grant in expiry.withdrawn:
+            record = self._records.pop(grant.request.transfer_id)
+            record.number, record.state = None, TransferState.WITHDRAWN
+            given_up.append(record)
+        self._on_given_up(given_up, self._committed(expiry.ready))
+
+    def _decide(self, now_s: float) -> None:
+        began_s = time.thread_time()
+        self._scheduler.replace_places(self._places())
         decisions = self._scheduler.decide(now_s)
         if decisions:
             self.cost.note(len(decisions), time.thread_time() - began_s)
@@ -133,7 +180,6 @@ class LiveSchedule:
                 record.number = None
             decided.append(record)
         self._on_decided(decided)
-        self._arm()
 
     def _committed(self, grants: Sequence[TransferGrant]) -> list[TransferRecord]:
         ready: list[TransferRecord] = []

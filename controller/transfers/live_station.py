@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import ipaddress
 from collections.abc import Callable
 from typing import Final
 
 from ...hostlib.control.transfers_api import transfers_pb2 as pb
-from ..errors import ControllerError, NoRoomError, WorkerTakenError
+from ..errors import ControllerError, InvalidJobError, NoRoomError, WorkerTakenError
 from ..jobs.punctual_timer import PunctualTimer
 
 StationOutbox = asyncio.Queue[pb.SchedulerMessage | ControllerError | None]
@@ -45,6 +46,12 @@ class LiveStation:
         self.station_id: Final = request.station_id
         self.identity: Final = request.identity
         self.host: Final = request.host
+        self.aggregator: Final = (
+            (request.aggregator.address, request.aggregator.port)
+            if request.HasField("aggregator")
+            else None
+        )
+        """Where it gathers updates of others; None: it does not."""
         self._lease_s = lease_s
         self._grace_s = grace_s
         self._on_lost = on_lost
@@ -127,3 +134,20 @@ class LiveStation:
     def _count(self, delay_s: float) -> None:
         self.release()
         self._timer = PunctualTimer(delay_s, lambda: self._on_lost(self))
+
+
+def check_aggregator(role: StationRole, request: pb.Register, who: str) -> None:
+    """Raise InvalidJobError unless members could reach the aggregator that a station announces."""
+    if not request.HasField("aggregator"):
+        return
+    place = request.aggregator
+    try:
+        ipaddress.IPv4Address(place.address)
+    except ValueError:
+        is_address = False
+    else:
+        is_address = True
+    if role is not StationRole.WORKER or not is_address:
+        raise InvalidJobError(
+            f"{who} gathers updates at {place.address!r}; workers do so, at a dotted IPv4 address"
+        )

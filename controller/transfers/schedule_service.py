@@ -11,6 +11,7 @@ import grpc
 from ..api.operator_api import schedule_pb2 as pb
 from ..api.operator_api import schedule_pb2_grpc
 from .job_transfers import JobTransfers
+from .live_groups import LiveGroup
 from .live_station import LiveStation
 from .server_place import ServerPlace
 from .transfer_jobs import TransferJobs
@@ -59,6 +60,22 @@ def schedule_report(job: JobTransfers) -> pb.ScheduleReport:
         decide_s=cost.seconds,
         longest_s=cost.longest_s,
         open=len(open_records),
+        groups=[_group(group, now_s) for group in flow.groups.shown],
+        num_groups=flow.groups.counts.groups,
+        grouped=flow.groups.counts.members,
+        missing=flow.groups.counts.missing,
+        left=flow.groups.counts.left,
+        staleness=job.terms.staleness,
+        rates=[
+            pb.HostRates(
+                host=host,
+                up_bits_per_s=up,
+                down_bits_per_s=down,
+                link_up_bits_per_s=link_up,
+                link_down_bits_per_s=link_down,
+            )
+            for host, ((up, down), (link_up, link_down)) in job.tracker.slowed().items()
+        ],
     )
 
 
@@ -84,6 +101,25 @@ def _worker(place: WorkerPlace) -> pb.ScheduledWorker:
         refused=counts.refused,
         achieved_bits_per_s=place.achieved_bits_per_s,
         granted_bits_per_s=place.granted_bits_per_s,
+        is_aggregator=place.station is not None and place.station.aggregator is not None,
+    )
+
+
+def _group(group: LiveGroup, now_s: float) -> pb.ScheduledGroup:
+    spans = group.plan.spans
+    return pb.ScheduledGroup(
+        group_id=group.group_id,
+        aggregator=group.aggregator.worker_id,
+        host=group.host,
+        server_id=group.records[0].server_id,
+        worker_ids=[record.worker_id for record in group.records],
+        sequence=group.records[0].sequence,
+        gathered=len(group.gathered),
+        missing=group.missing,
+        left=group.left,
+        is_open=group.is_open,
+        start_s=(spans[0].start_s if spans else group.plan.end_s) - now_s,
+        end_s=group.plan.end_s - now_s,
     )
 
 

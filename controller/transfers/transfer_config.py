@@ -45,6 +45,11 @@ class TransferConfig:
     """Rate of a host's link, each direction, where the file states none."""
     payload_share: float = 1.0
     """Share of each link's rate that grants may use. Headers of TCP take about a twentieth."""
+    gather_wait_s: float = 0.5
+    """With idle aggregators, a batch may wait so long while its server has granted updates to get;
+    but for half of grant_wait_s at most."""
+    gather_slack_s: float = 0.5
+    """An aggregator sends a sum so long after its planned time without what is missing."""
     overdue_ratio: float = 3.0
     """A granted update that is not delivered after so many times its planned time is withdrawn."""
     overdue_least_s: float = 5.0
@@ -66,7 +71,7 @@ class TransferConfig:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.name.endswith("_s") and not field.name.endswith("per_s"):
-                least_s = 0.0 if field.name == "batch_wait_s" else 1e-3
+                least_s = 0.0 if field.name in ("batch_wait_s", "gather_wait_s") else 1e-3
                 if not (math.isfinite(value) and least_s <= value <= 86400):
                     raise ConfigError(f"[transfers] {field.name} must lie in {least_s:g}..86400 s")
             elif field.type == "int" and value < 1:

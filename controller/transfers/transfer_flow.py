@@ -15,7 +15,9 @@ from ..jobs.punctual_timer import PunctualTimer
 from ..scheduler.errors import NoRouteError, SchedulerError
 from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions
+from .live_groups import LiveGroups
 from .live_schedule import LiveSchedule
+from .rates.link_tracking import LinkTracker, SentUpdate
 from .server_place import ServerPlace
 from .transfer_config import TransferConfig
 from .transfer_log import TransferLog
@@ -23,6 +25,7 @@ from .transfer_messages import (
     dropped_message,
     expected_message,
     granted_message,
+    refused_message,
     skipped_message,
 )
 from .transfer_record import TransferRecord, TransferState, WorkerPlace
@@ -47,17 +50,33 @@ class TransferFlow:
         config: TransferConfig,
         log: TransferLog,
         *,
+        tracker: LinkTracker,
         workers: Mapping[int, WorkerPlace],
         servers: Mapping[int, ServerPlace],
     ) -> None:
-        """`workers` and `servers` are the job's places, by id; they may grow."""
-        self.schedule: Final = LiveSchedule(network, options, self._decided)
+        """`tracker` learns of grants, and how they went.
+
+        `workers` and `servers` are the job's places, by id; they may grow.
+        """
+        self.groups: Final = LiveGroups(
+            job_name,
+            config,
+            workers,
+            servers,
+            lambda: [*self.schedule.records, *self._parked.values()],
+        )
+        self.schedule: Final = LiveSchedule(
+            network, options, self._decided, self._given_up, self.groups.places
+        )
         self.began_s = self.schedule.now_s()
         self.drops: Counter[str] = Counter()
         """By reason."""
         self.ended: deque[TransferRecord] = deque(maxlen=_SHOWN)
         """Transfers that ended last."""
-        self._rate_rule = config.rate_rule
+        self._tracker = tracker
+        self._has_clocks = options.mode is not None
+        # The delays of jobs that wait for slow workers say nothing about their updates.
+        self._rate_rule = None if self._has_clocks else config.rate_rule
         self._job_name = job_name
         self._config = config
         self._log = log
@@ -99,18 +118,25 @@ class TransferFlow:
     def withdraw(self, record: TransferRecord) -> None:
         """Give up a transfer that is parked, waits or is granted; nobody waits for it any more."""
         was_granted = record.state is TransferState.GRANTED
-        record.stop_timer()
         self._parked.pop((record.worker_id, record.transfer_id), None)
-        self._workers[record.worker_id].counts.withdrawn += 1
         ready = self.schedule.withdraw(record)
-        self._note("withdrawn", record)
-        self._end(record)
+        self._note_withdrawn(record)
         if was_granted:
-            server = self._servers[record.server_id]
-            del server.granted[record.sequence]
-            if server.station is not None:
-                server.station.send(skipped_message(record.sequence))
-            self._applied(server, ready)
+            self._skip(record)
+            self._applied(self._servers[record.server_id], ready)
+
+    def gathered(self, worker: WorkerPlace, message: pb.UpdateGathered) -> None:
+        """Note that an aggregator has an update of a group."""
+        record = self.groups.gathered(worker, message)
+        if record is not None:
+            self._note("gathered", record)
+            self.schedule.gathered(record)
+
+    def left_group(self, worker: WorkerPlace, message: pb.GroupLeft) -> None:
+        """Note that a member sends its update to the server itself."""
+        record = self.groups.left(worker, message)
+        if record is not None:
+            self._note("left", record)
 
     def arrived(self, server: ServerPlace, record: TransferRecord, *, is_refused: bool) -> None:
         """Note a granted update at its server."""
@@ -171,7 +197,11 @@ class TransferFlow:
     def observe(self, worker: WorkerPlace, message: pb.RateObserved) -> None:
         """Note how fast a worker sent an update."""
         record = worker.records.get(message.transfer_id)
+        verdict = None
         if record is not None and record.grant is not None and message.seconds > 0:
+            wait_s = message.network_wait_s if message.HasField("network_wait_s") else None
+            sent = SentUpdate(message.seconds, wait_s)
+            verdict = self._tracker.observe(record.key, sent, self.schedule.now_s())
             spans = record.grant.spans
             planned_s = spans[-1].end_s - spans[0].start_s if spans else 0.0
             worker.achieved_bits_per_s = 8 * message.size_bytes / message.seconds
@@ -184,6 +214,7 @@ class TransferFlow:
             transfer=message.transfer_id,
             bytes=message.size_bytes,
             seconds=message.seconds,
+            limit=verdict.value if verdict else None,
         )
 
     def abandon(self, server: ServerPlace) -> None:
@@ -215,8 +246,36 @@ class TransferFlow:
             for record in worker.open_records:
                 record.stop_timer()
 
+    def _given_up(self, records: list[TransferRecord], ready: list[TransferRecord]) -> None:
+        """Go on without members that have not come to their aggregators."""
+        for record in records:
+            _LOGGER.warning(
+                "job %s: %s has not come to its group in time; the others go on without it",
+                *(self._job_name, record.name),
+            )
+            self.groups.gave_up(record)
+            self._note_withdrawn(record)
+            self._skip(record)
+        for record in ready:
+            self._applied(self._servers[record.server_id], [record])
+
+    def _note_withdrawn(self, record: TransferRecord) -> None:
+        record.stop_timer()
+        self._workers[record.worker_id].counts.withdrawn += 1
+        self._note("withdrawn", record)
+        self._end(record)
+
+    def _skip(self, record: TransferRecord) -> None:
+        """Tell a server that nothing comes for a place."""
+        self._tracker.withdrawn(record.key)
+        server = self._servers[record.server_id]
+        del server.granted[record.sequence]
+        if server.station is not None:
+            server.station.send(skipped_message(record.sequence))
+
     def _decided(self, records: list[TransferRecord]) -> None:
         """Tell stations of a batch."""
+        self.groups.announce(records)
         for record in records:
             if record.state is TransferState.DROPPED:
                 self._drop(record, record.drop_reason)
@@ -233,6 +292,8 @@ class TransferFlow:
         server.num_granted += 1
         server.granted[record.sequence] = record
         worker.counts.grants += 1
+        grant = record.grant
+        self._tracker.granted(record.key, grant.planned.links, grant.spans, grant.request.bits)
         self._note("granted", record)
         if server.station is not None:
             server.station.send(expected_message(record, record.decided_s))
@@ -338,6 +399,7 @@ class TransferFlow:
         station = self._workers[record.worker_id].station
         if station is not None:
             _LOGGER.info("job %s: %s is disconnected: %s", self._job_name, station, error)
+            station.send(refused_message(record.transfer_id, error))
             station.refuse(error)
 
     def _refusal(self, record: TransferRecord, problem: str) -> TransferRefusedError:
@@ -356,8 +418,12 @@ class TransferFlow:
         fields: dict[str, Any] = {}
         if record.grant is not None:
             fields = {"sequence": record.sequence, "delay": record.grant.delay}
+            if record.hop is not None:
+                fields |= {"group": record.hop.group_id, "aggregator": record.hop.worker_id}
         elif record.drop is not None:
             fields = {"delay": record.drop.delay, "reason": record.drop_reason}
+        if self._has_clocks:
+            fields["clock"] = record.request.clock
         self._log.note(
             event,
             job=self._job_name,

@@ -4,30 +4,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...hostlib.control.transfers_api import transfers_pb2 as pb
+from ..scheduler.residual_rate import RateSpan
 from .transfer_record import TransferRecord
 
 
+def spans_from(spans: Sequence[RateSpan], now_s: float) -> list[pb.RateSpan]:
+    """Return a schedule that counts from now; one that would have begun is moved as a whole."""
+    begin_s = max(spans[0].start_s, now_s) - spans[0].start_s if spans else 0.0
+    return [
+        pb.RateSpan(
+            start_s=span.start_s + begin_s - now_s,
+            end_s=span.end_s + begin_s - now_s,
+            rate_bits_per_s=span.rate_bits_per_s,
+        )
+        for span in spans
+    ]
+
+
 def granted_message(record: TransferRecord, now_s: float) -> pb.SchedulerMessage:
-    """Return the grant of a record; spans that would have begun are moved, all by the same time."""
+    """Return the grant of a record."""
     grant = record.grant
     assert grant is not None, "a granted record has its grant"
-    spans = grant.spans
-    begin_s = max(spans[0].start_s, now_s) - spans[0].start_s if spans else 0.0
     return pb.SchedulerMessage(
         granted=pb.TransferGranted(
             transfer_id=record.transfer_id,
-            spans=[
-                pb.RateSpan(
-                    start_s=span.start_s + begin_s - now_s,
-                    end_s=span.end_s + begin_s - now_s,
-                    rate_bits_per_s=span.rate_bits_per_s,
-                )
-                for span in spans
-            ],
+            spans=spans_from(grant.spans, now_s),
             sequence=record.sequence,
             delay=grant.delay,
             learning_rate_factor=record.rate_factor,
+            hop=record.hop,
         )
     )
 
@@ -42,7 +50,7 @@ def expected_message(record: TransferRecord, now_s: float) -> pb.SchedulerMessag
             worker_id=record.worker_id,
             transfer_id=record.transfer_id,
             learning_rate_factor=record.rate_factor,
-            due_s=max(grant.planned.end_s - now_s, 0.0),
+            due_s=max((grant.group or grant.planned).end_s - now_s, 0.0),
         )
     )
 
@@ -56,6 +64,12 @@ def dropped_message(record: TransferRecord) -> pb.SchedulerMessage:
             delay=record.drop.delay if record.drop else 0,
         )
     )
+
+
+def refused_message(transfer_id: int, error: Exception) -> pb.SchedulerMessage:
+    """Return which request an error is about; the stream ends with it then."""
+    refused = pb.TransferRefused(transfer_id=transfer_id, reason=str(error))
+    return pb.SchedulerMessage(refused=refused)
 
 
 def skipped_message(sequence: int) -> pb.SchedulerMessage:

@@ -92,6 +92,8 @@ class TransferRecord:
     drop_reason: str = ""
     rate_factor: float = 0.0
     """Of a grant: the server scales the update by it; 0: by 1."""
+    hop: pb.GroupHop | None = None
+    """Of a grant: the aggregator; None: the update goes to its server."""
     is_direct: bool = False
     """It came without a grant, or after that was given up."""
     is_refused: bool = False
@@ -104,6 +106,11 @@ class TransferRecord:
     def transfer_id(self) -> int:
         """The worker's number for it."""
         return self.request.transfer_id
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Its worker, and the worker's number for it."""
+        return self.worker_id, self.transfer_id
 
     @property
     def server_id(self) -> int:

@@ -27,12 +27,24 @@ class TransferOptions:
     """Most updates that may be applied between an update's version and itself; None: any number."""
     div_max: float | None = None
     """Bound on the distance between the server's model and a replica's; None: none."""
+    staleness: int | None = None
+    """How many iterations a worker may be ahead of the slowest one, as that of the tensor.
+
+    None: any number (asynchronous). 0: none (synchronous). With it, there is no `tau_max`, and
+    nothing is dropped.
+    """
     token: str = field(default="", repr=False)
     """The controller's token."""
     job_token: str = field(default="", repr=False)
     """The job's token, if it has one."""
     credentials: str | None = None
     """Folder with this host's certificate for the controller; None: no TLS."""
+    aggregate: bool = False
+    """Of a worker: add up updates of others while this host is idle, as the scheduler plans it."""
+    aggregate_address: str = ""
+    """Where others reach this worker for that; empty: at ClientOptions.source."""
+    aggregate_port: int = 0
+    """TCP port for that; 0: any."""
     grant_wait_s: float = 1.0
     """How long an update of a worker waits for its grant, until the scheduler has said how long."""
     place_wait_s: float = 5.0
@@ -44,10 +56,14 @@ class TransferOptions:
                 f"transfers: grant wait {self.grant_wait_s} s, place wait {self.place_wait_s} s;"
                 " give positive times"
             )
+        if not 0 <= self.aggregate_port < 1 << 16:
+            raise ConfigurationError(f"aggregate_port {self.aggregate_port}; give a TCP port")
         self.station(StationKind.WORKER, 0)
 
-    def station(self, kind: StationKind, station_id: int) -> StationRequest:
-        """Return a registration. Raises ConfigurationError."""
+    def station(
+        self, kind: StationKind, station_id: int, aggregator: tuple[str, int] | None = None
+    ) -> StationRequest:
+        """Return a registration; `aggregator`: where it gathers. Raises ConfigurationError."""
         return StationRequest(
             controller=self.controller,
             job=self.job,
@@ -56,7 +72,9 @@ class TransferOptions:
             host=self.host,
             tau_max=self.tau_max,
             div_max=self.div_max,
+            staleness=self.staleness,
             token=self.token,
             job_token=self.job_token,
             credentials=self.credentials,
+            aggregator=aggregator,
         )

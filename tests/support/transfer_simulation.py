@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from switchfold.controller.scheduler.network import TransferNetwork
@@ -41,18 +41,25 @@ class TransferSimulation:
         network: TransferNetwork,
         scheduler: TransferScheduler,
         lateness: Callable[[], float] = lambda: 0.0,
+        *,
+        idle: Collection[str] = (),
+        size_bytes: int = UPDATE_BYTES,
+        compute_s: float = COMPUTE_S,
     ) -> None:
-        """`lateness` returns by how much a delivery comes after its plan."""
+        """`lateness` returns how late a delivery is; `idle` hosts push nothing."""
         self._network = network
         self._scheduler = scheduler
         self._lateness = lateness
+        self._idle = idle
+        self._size_bytes = size_bytes
+        self._compute_s = compute_s
         self._events: list[tuple[float, int, Callable[[float], None]]] = []
         self._num_events = 0
         self._num_transfers = 0
         self.record = TrainingRecord()
 
     def run(self, until_s: float) -> TrainingRecord:
-        for worker in sorted(self._network.hosts - {SERVER}):
+        for worker in sorted(self._network.hosts - {SERVER, *self._idle}):
             self._get(worker, 0.0)
         while self._events and self._events[0][0] <= until_s:
             now_s, _, act = heapq.heappop(self._events)
@@ -67,13 +74,15 @@ class TransferSimulation:
         """Send the newest model to a worker, which pushes an update on it."""
         version = self._scheduler.version(SERVER)
         rate = self._network.capacities_bits_per_s[f"s1>{worker}"]
-        ready_s = now_s + 8 * UPDATE_BYTES / rate + COMPUTE_S
+        ready_s = now_s + 8 * self._size_bytes / rate + self._compute_s
         self._at(ready_s, lambda time_s: self._push(worker, version, time_s))
 
     def _push(self, worker: str, version: int, now_s: float) -> None:
         self._num_transfers += 1
         self.record.pushes += 1
-        request = push(self._num_transfers, version=version, worker=worker)
+        request = push(
+            self._num_transfers, size_bytes=self._size_bytes, version=version, worker=worker
+        )
         self._scheduler.submit(request, now_s)
         self._decide(now_s)
 

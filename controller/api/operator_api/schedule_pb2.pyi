@@ -13,7 +13,7 @@ class ShowScheduleRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class ScheduleReport(_message.Message):
-    __slots__ = ("job", "age_s", "tau_max", "div_max", "workers", "servers", "transfers", "drops", "decisions", "batches", "decide_s", "longest_s", "open")
+    __slots__ = ("job", "age_s", "tau_max", "div_max", "workers", "servers", "transfers", "drops", "decisions", "batches", "decide_s", "longest_s", "open", "groups", "num_groups", "grouped", "missing", "left", "rates", "staleness")
     JOB_FIELD_NUMBER: _ClassVar[int]
     AGE_S_FIELD_NUMBER: _ClassVar[int]
     TAU_MAX_FIELD_NUMBER: _ClassVar[int]
@@ -27,6 +27,13 @@ class ScheduleReport(_message.Message):
     DECIDE_S_FIELD_NUMBER: _ClassVar[int]
     LONGEST_S_FIELD_NUMBER: _ClassVar[int]
     OPEN_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    NUM_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    GROUPED_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
+    RATES_FIELD_NUMBER: _ClassVar[int]
+    STALENESS_FIELD_NUMBER: _ClassVar[int]
     job: str
     age_s: float
     tau_max: int
@@ -40,10 +47,17 @@ class ScheduleReport(_message.Message):
     decide_s: float
     longest_s: float
     open: int
-    def __init__(self, job: _Optional[str] = ..., age_s: _Optional[float] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., workers: _Optional[_Iterable[_Union[ScheduledWorker, _Mapping]]] = ..., servers: _Optional[_Iterable[_Union[ScheduledServer, _Mapping]]] = ..., transfers: _Optional[_Iterable[_Union[ScheduledTransfer, _Mapping]]] = ..., drops: _Optional[_Iterable[_Union[DropCount, _Mapping]]] = ..., decisions: _Optional[int] = ..., batches: _Optional[int] = ..., decide_s: _Optional[float] = ..., longest_s: _Optional[float] = ..., open: _Optional[int] = ...) -> None: ...
+    groups: _containers.RepeatedCompositeFieldContainer[ScheduledGroup]
+    num_groups: int
+    grouped: int
+    missing: int
+    left: int
+    rates: _containers.RepeatedCompositeFieldContainer[HostRates]
+    staleness: int
+    def __init__(self, job: _Optional[str] = ..., age_s: _Optional[float] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., workers: _Optional[_Iterable[_Union[ScheduledWorker, _Mapping]]] = ..., servers: _Optional[_Iterable[_Union[ScheduledServer, _Mapping]]] = ..., transfers: _Optional[_Iterable[_Union[ScheduledTransfer, _Mapping]]] = ..., drops: _Optional[_Iterable[_Union[DropCount, _Mapping]]] = ..., decisions: _Optional[int] = ..., batches: _Optional[int] = ..., decide_s: _Optional[float] = ..., longest_s: _Optional[float] = ..., open: _Optional[int] = ..., groups: _Optional[_Iterable[_Union[ScheduledGroup, _Mapping]]] = ..., num_groups: _Optional[int] = ..., grouped: _Optional[int] = ..., missing: _Optional[int] = ..., left: _Optional[int] = ..., rates: _Optional[_Iterable[_Union[HostRates, _Mapping]]] = ..., staleness: _Optional[int] = ...) -> None: ...
 
 class ScheduledWorker(_message.Message):
-    __slots__ = ("worker_id", "host", "state", "pushes", "grants", "commits", "drops", "withdrawn", "overdue", "ungranted", "refused", "achieved_bits_per_s", "granted_bits_per_s")
+    __slots__ = ("worker_id", "host", "state", "pushes", "grants", "commits", "drops", "withdrawn", "overdue", "ungranted", "refused", "achieved_bits_per_s", "granted_bits_per_s", "is_aggregator")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -57,6 +71,7 @@ class ScheduledWorker(_message.Message):
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     ACHIEVED_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
     GRANTED_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    IS_AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
     worker_id: int
     host: str
     state: str
@@ -70,7 +85,8 @@ class ScheduledWorker(_message.Message):
     refused: int
     achieved_bits_per_s: float
     granted_bits_per_s: float
-    def __init__(self, worker_id: _Optional[int] = ..., host: _Optional[str] = ..., state: _Optional[str] = ..., pushes: _Optional[int] = ..., grants: _Optional[int] = ..., commits: _Optional[int] = ..., drops: _Optional[int] = ..., withdrawn: _Optional[int] = ..., overdue: _Optional[int] = ..., ungranted: _Optional[int] = ..., refused: _Optional[int] = ..., achieved_bits_per_s: _Optional[float] = ..., granted_bits_per_s: _Optional[float] = ...) -> None: ...
+    is_aggregator: bool
+    def __init__(self, worker_id: _Optional[int] = ..., host: _Optional[str] = ..., state: _Optional[str] = ..., pushes: _Optional[int] = ..., grants: _Optional[int] = ..., commits: _Optional[int] = ..., drops: _Optional[int] = ..., withdrawn: _Optional[int] = ..., overdue: _Optional[int] = ..., ungranted: _Optional[int] = ..., refused: _Optional[int] = ..., achieved_bits_per_s: _Optional[float] = ..., granted_bits_per_s: _Optional[float] = ..., is_aggregator: bool = ...) -> None: ...
 
 class ScheduledServer(_message.Message):
     __slots__ = ("server_id", "host", "state", "version", "next_sequence", "open_sequence")
@@ -118,6 +134,34 @@ class ScheduledTransfer(_message.Message):
     delay: int
     def __init__(self, worker_id: _Optional[int] = ..., server_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., version: _Optional[int] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., requested_s: _Optional[float] = ..., start_s: _Optional[float] = ..., end_s: _Optional[float] = ..., ended_s: _Optional[float] = ..., sequence: _Optional[int] = ..., delay: _Optional[int] = ...) -> None: ...
 
+class ScheduledGroup(_message.Message):
+    __slots__ = ("group_id", "aggregator", "host", "server_id", "worker_ids", "sequence", "gathered", "missing", "left", "is_open", "start_s", "end_s")
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    SERVER_ID_FIELD_NUMBER: _ClassVar[int]
+    WORKER_IDS_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    GATHERED_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
+    IS_OPEN_FIELD_NUMBER: _ClassVar[int]
+    START_S_FIELD_NUMBER: _ClassVar[int]
+    END_S_FIELD_NUMBER: _ClassVar[int]
+    group_id: int
+    aggregator: int
+    host: str
+    server_id: int
+    worker_ids: _containers.RepeatedScalarFieldContainer[int]
+    sequence: int
+    gathered: int
+    missing: int
+    left: int
+    is_open: bool
+    start_s: float
+    end_s: float
+    def __init__(self, group_id: _Optional[int] = ..., aggregator: _Optional[int] = ..., host: _Optional[str] = ..., server_id: _Optional[int] = ..., worker_ids: _Optional[_Iterable[int]] = ..., sequence: _Optional[int] = ..., gathered: _Optional[int] = ..., missing: _Optional[int] = ..., left: _Optional[int] = ..., is_open: bool = ..., start_s: _Optional[float] = ..., end_s: _Optional[float] = ...) -> None: ...
+
 class DropCount(_message.Message):
     __slots__ = ("reason", "count")
     REASON_FIELD_NUMBER: _ClassVar[int]
@@ -125,3 +169,17 @@ class DropCount(_message.Message):
     reason: str
     count: int
     def __init__(self, reason: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
+
+class HostRates(_message.Message):
+    __slots__ = ("host", "up_bits_per_s", "down_bits_per_s", "link_up_bits_per_s", "link_down_bits_per_s")
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    UP_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    DOWN_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    LINK_UP_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    LINK_DOWN_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    host: str
+    up_bits_per_s: int
+    down_bits_per_s: int
+    link_up_bits_per_s: int
+    link_down_bits_per_s: int
+    def __init__(self, host: _Optional[str] = ..., up_bits_per_s: _Optional[int] = ..., down_bits_per_s: _Optional[int] = ..., link_up_bits_per_s: _Optional[int] = ..., link_down_bits_per_s: _Optional[int] = ...) -> None: ...

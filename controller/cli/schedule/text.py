@@ -15,6 +15,8 @@ _BAR: Final = 46
 """Columns of the time axis."""
 _ROWS: Final = 20
 """Transfers in a chart."""
+_GROUPS: Final = 8
+"""Groups in a table."""
 _DROPS: Final = 8
 """Dropped transfers in a table."""
 _PAST_S: Final = 10.0
@@ -26,7 +28,7 @@ _MARKS: Final = {"granted": "#", "arrived": "+", "committed": "=", "withdrawn": 
 def head_lines(report: pb.ScheduleReport) -> list[str]:
     """Return what a job's scheduler does, in few lines."""
     bounds = (
-        f"tau_max {report.tau_max}" if report.HasField("tau_max") else "no bound on delays",
+        _mode(report),
         f"div_max {report.div_max:g}" if report.HasField("div_max") else "",
     )
     states = [transfer.state for transfer in report.transfers]
@@ -41,10 +43,21 @@ def head_lines(report: pb.ScheduleReport) -> list[str]:
             f"  {seconds(report.decide_s / report.decisions)} of the processor for a decision,"
             f" {seconds(report.longest_s)} for the longest batch"
         )
+    if report.num_groups:
+        lines.append(
+            f"  {report.num_groups} groups of {report.grouped} updates; {report.missing} came too"
+            f" late, {report.left} left for the server"
+        )
     if report.drops:
         drops = ", ".join(f"{each.count} {each.reason}" for each in report.drops)
         lines.append(f"  dropped: {drops}")
     return lines
+
+
+def _mode(report: pb.ScheduleReport) -> str:
+    if report.HasField("staleness"):
+        return f"staleness {report.staleness}" if report.staleness else "synchronous"
+    return f"tau_max {report.tau_max}" if report.HasField("tau_max") else "no bound on delays"
 
 
 def chart_lines(report: pb.ScheduleReport) -> list[str]:
@@ -121,11 +134,40 @@ def worker_rows(workers: Iterable[pb.ScheduledWorker]) -> Iterator[tuple[object,
         )
 
 
+def group_rows(report: pb.ScheduleReport) -> Iterator[tuple[object, ...]]:
+    """Yield the last groups for a table."""
+    for each in report.groups[-_GROUPS:]:
+        state = "open" if each.is_open else "ended"
+        parts = (f"{each.missing} missing", each.missing), (f"{each.left} left", each.left)
+        notes = [text for text, count in parts if count]
+        yield (
+            each.group_id,
+            f"{each.aggregator} ({each.host})",
+            each.server_id,
+            " ".join(str(worker_id) for worker_id in each.worker_ids),
+            f"{each.gathered} of {len(each.worker_ids)}",
+            f"{each.start_s:+.1f} .. {each.end_s:+.1f} s",
+            ", ".join([state, *notes]),
+        )
+
+
 def server_rows(servers: Iterable[pb.ScheduledServer]) -> Iterator[tuple[object, ...]]:
     """Yield the state of each server for a table."""
     for each in servers:
         place = _place(each.host, each.state)
         yield each.server_id, place, each.version, each.open_sequence, each.next_sequence
+
+
+def rate_rows(rates: Iterable[pb.HostRates]) -> Iterator[tuple[object, ...]]:
+    """Yield estimates of hosts' links, and what they should carry, for a table."""
+    for each in rates:
+        pairs = (
+            each.up_bits_per_s,
+            each.link_up_bits_per_s,
+            each.down_bits_per_s,
+            each.link_down_bits_per_s,
+        )
+        yield each.host, *(amount(rate, "bit/s") for rate in pairs)
 
 
 def _place(host: str, state: str) -> str:

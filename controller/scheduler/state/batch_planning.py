@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..grouping import PlanAim, PlanGoal, plan_groups
+from ..grouping import AggregationPlaces, PlanAim, PlanGoal, plan_groups
 from ..network import ResidualNetwork
 from ..ordering import order_transfers
 from ..server_queue import ServerQueue
@@ -39,32 +39,40 @@ class PlannedBatch:
 
 
 def plan_batch(
-    residual: ResidualNetwork, queue: ServerQueue, options: SchedulerOptions, now_s: float
+    residual: ResidualNetwork,
+    queue: ServerQueue,
+    options: SchedulerOptions,
+    now_s: float,
+    places: AggregationPlaces | None,
 ) -> PlannedBatch:
-    """Return the decisions on all that waits for a server; nothing changes."""
+    """Return the decisions on all that waits for a server; nothing changes.
+
+    `places` are those of the moment, whatever the options say.
+    """
     trial = residual.fork()
     ordered, drops = _order(trial, queue, options, now_s)
-    if not options.places:
-        messages = [(each, None) for each in ordered]
-    else:
+    messages: list[tuple[PlannedTransfer, TransferGroup | None]]
+    messages = [(each, None) for each in ordered]
+    if places and (places.hosts or places.switches):
         is_sequence = options.commit_order is CommitOrder.SEQUENCE
         is_synchronous = isinstance(options.mode, SynchronousTraining)
         plan = plan_groups(
             residual,
             [each.request for each in ordered],
             now_s,
-            options.places,
+            places,
             goal=PlanGoal(
                 aim=PlanAim.LAST_COMMIT if is_synchronous else PlanAim.SUM_OF_COMMITS,
                 earliest_commit_s=queue.last_commit_s if is_sequence else 0.0,
             ),
         )
-        trial = plan.residual
-        sent: dict[int, tuple[PlannedTransfer, TransferGroup | None]]
-        sent = {each.request.transfer_id: (each, None) for each in plan.direct}
-        for group in plan.groups:
-            sent |= {each.request.transfer_id: (each, group) for each in group.members}
-        messages = [sent[each.request.transfer_id] for each in ordered]
+        if plan.groups:  # else the order's own plan is as good, or better if its mode has one
+            trial = plan.residual
+            sent: dict[int, tuple[PlannedTransfer, TransferGroup | None]]
+            sent = {each.request.transfer_id: (each, None) for each in plan.direct}
+            for group in plan.groups:
+                sent |= {each.request.transfer_id: (each, group) for each in group.members}
+            messages = [sent[each.request.transfer_id] for each in ordered]
     return PlannedBatch(
         grants=_grants(messages, queue, options, now_s), drops=drops, residual=trial
     )

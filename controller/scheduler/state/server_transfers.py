@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ..commit_sequence import CommitSequence
+from ..grouping import AggregationPlaces
 from ..server_queue import ServerQueue
 from ..tally import WorkerTally
 from ..training.commit_order import ArrivalCommits, CommitOrder
@@ -55,10 +57,10 @@ class ServerTransfers:
         """Return the grant of a transfer that is not at the server, None if there is none."""
         return None if transfer_id in self._arrived else self.queue.granted.get(transfer_id)
 
-    def decide(self, now_s: float) -> list[TransferDecision]:
+    def decide(self, now_s: float, places: AggregationPlaces | None) -> list[TransferDecision]:
         """Close the batch; return grants in commit order, then drops."""
         queue = self.queue
-        batch = plan_batch(self._open.residual, queue, self._options, now_s)
+        batch = plan_batch(self._open.residual, queue, self._options, now_s, places)
         grants = batch.grants
         if self.replica:
             grants = self.replica.plan(batch.residual, queue.granted.values(), grants, now_s)
@@ -166,7 +168,9 @@ class ServerTransfers:
         return Expiry(withdrawn=withdrawn, partial_sums=partial_sums, ready=ready)
 
     def _late_ones(self) -> Iterable[TransferGrant]:
-        """Return the grants that are not at the server."""
+        """Return the grants that are not at the server and may be lost."""
+        if self._options.lost_after == math.inf:
+            return []
         granted = self.queue.granted.items()
         return [grant for number, grant in granted if number not in self._arrived]
 

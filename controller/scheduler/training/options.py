@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -31,6 +32,9 @@ class SchedulerOptions:
     """So many waiting requests become a batch at once. Ours."""
     batch_wait_s: float = 0.05
     """After so long, the oldest waiting request's batch is closed. Ours."""
+    gather_wait_s: float = 0.0
+    """With hosts that may gather, the oldest request waits for so long at most, as long as the
+    server has granted updates to get: a batch of several may have groups. Ours."""
     commit_order: CommitOrder = CommitOrder.ARRIVAL
     """In which order a server applies updates. Ours."""
     learning_rate: LearningRateRule | None = None
@@ -39,7 +43,7 @@ class SchedulerOptions:
     """By server. They need `CommitOrder.SEQUENCE`, and norms in all requests."""
     lost_after: float = 4.0
     """A transfer that takes more than so many times as long as planned counts as lost: `expire`
-    withdraws it. Ours."""
+    withdraws it. Infinity: none is lost. Ours."""
     gather_slack_s: float | None = None
     """How long after its planned time a host's group is complete or forwarded without those that
     are missing. None: hosts do not report what they have gathered. Ours."""
@@ -55,6 +59,8 @@ class SchedulerOptions:
             )
         check_whole("batch_max", self.batch_max, 1)
         check_finite("batch_wait_s", self.batch_wait_s, 0)
-        check_finite("lost_after", self.lost_after, 1)
+        check_finite("gather_wait_s", self.gather_wait_s, 0)
+        if self.lost_after != math.inf:
+            check_finite("lost_after", self.lost_after, 1)
         if self.gather_slack_s is not None:
             check_finite("gather_slack_s", self.gather_slack_s, 0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import math
 import queue
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, final
 
 from ...credentials.tokens import token_metadata
@@ -20,7 +20,11 @@ from ..transfers_api import transfers_pb2 as api
 from .station import (
     CommitExpected,
     CommitSkipped,
+    ExpectedMember,
+    GatherExpected,
     GrantedSpan,
+    GroupHop,
+    GroupLeft,
     RateObserved,
     ServerProgress,
     StationEvent,
@@ -31,8 +35,10 @@ from .station import (
     TransferDelivered,
     TransferDropped,
     TransferGranted,
+    TransferRefused,
     TransferRequested,
     TransferWithdrawn,
+    UpdateGathered,
 )
 
 METHODS: Final = {
@@ -112,6 +118,7 @@ class StationStream:
 
 
 def _register(request: StationRequest, progress: ServerProgress) -> api.StationMessage:
+    place = request.aggregator
     return api.StationMessage(
         register=api.Register(
             job_name=request.job,
@@ -121,13 +128,17 @@ def _register(request: StationRequest, progress: ServerProgress) -> api.StationM
             job_token=request.job_token,
             tau_max=request.tau_max,
             div_max=request.div_max,
+            staleness=request.staleness,
             version=progress.version,
             next_sequence=progress.next_sequence,
+            aggregator=None if place is None else api.Aggregator(address=place[0], port=place[1]),
         )
     )
 
 
-def _message(report: StationReport) -> api.StationMessage:
+def _message(  # noqa: PLR0911 - one for each kind
+    report: StationReport,
+) -> api.StationMessage:
     fields = report._asdict()
     if isinstance(report, TransferRequested):
         return api.StationMessage(requested=api.TransferRequested(**fields))
@@ -137,20 +148,23 @@ def _message(report: StationReport) -> api.StationMessage:
         return api.StationMessage(withdrawn=api.TransferWithdrawn(**fields))
     if isinstance(report, RateObserved):
         return api.StationMessage(rate_observed=api.RateObserved(**fields))
+    if isinstance(report, UpdateGathered):
+        return api.StationMessage(gathered=api.UpdateGathered(**fields))
+    if isinstance(report, GroupLeft):
+        return api.StationMessage(left=api.GroupLeft(**fields))
     return api.StationMessage(committed=api.UpdatesCommitted(**fields))
 
 
-def _event(message: api.SchedulerMessage) -> StationEvent | None:
+def _event(
+    message: api.SchedulerMessage,
+) -> StationEvent | None:
     """Return what a message says; None if this release cannot use it."""
     match message.WhichOneof("message"):
         case "registered":
             told = message.registered
             return StationRegistered(told.grant_wait_s, told.next_transfer_id, told.next_sequence)
-        case "granted":
-            return _grant(message.granted)
-        case "dropped":
-            dropped = message.dropped
-            return TransferDropped(dropped.transfer_id, dropped.reason, dropped.delay)
+        case "granted" | "dropped" | "refused":
+            return _answer(message)
         case "expected":
             place = message.expected
             factor = _factor(place.learning_rate_factor)
@@ -158,27 +172,59 @@ def _event(message: api.SchedulerMessage) -> StationEvent | None:
             return CommitExpected(place.sequence, place.worker_id, place.transfer_id, factor, due_s)
         case "skipped":
             return CommitSkipped(message.skipped.sequence)
+        case "gather":
+            return _gather(message.gather)
         case _:
             return None  # of a later release
 
 
+def _answer(message: api.SchedulerMessage) -> StationEvent | None:
+    """Return what a worker is told of its request."""
+    if message.HasField("granted"):
+        return _grant(message.granted)
+    if message.HasField("refused"):
+        return TransferRefused(message.refused.transfer_id, message.refused.reason)
+    dropped = message.dropped
+    return TransferDropped(dropped.transfer_id, dropped.reason, dropped.delay)
+
+
 def _grant(granted: api.TransferGranted) -> TransferGranted | None:
-    spans = tuple(
-        GrantedSpan(span.start_s, span.end_s, span.rate_bits_per_s) for span in granted.spans
-    )
+    spans = _spans(granted.spans, f"the grant of transfer {granted.transfer_id}")
+    hop = _hop(granted.hop) if granted.HasField("hop") else None
+    if spans is None or (granted.HasField("hop") and hop is None):
+        return None  # the worker then waits until it sends without a grant
+    factor = _factor(granted.learning_rate_factor)
+    return TransferGranted(granted.transfer_id, spans, granted.sequence, factor, hop)
+
+
+def _hop(hop: api.GroupHop) -> GroupHop | None:
+    if hop.kind != api.GroupHop.HOST or not hop.outcome_s >= 0:
+        _logger.warning("group %d: nothing is known of its kind %d", hop.group_id, hop.kind)
+        return None
+    address = hop.address, hop.port
+    return GroupHop(hop.group_id, hop.num_members, hop.worker_id, address, hop.outcome_s)
+
+
+def _gather(told: api.GatherExpected) -> GatherExpected | None:
+    spans = _spans(told.spans, f"the sum of group {told.group_id}")
+    if spans is None or not told.gather_s >= 0:
+        return None  # the members send their updates to the server themselves
+    members = tuple(ExpectedMember(each.worker_id, each.transfer_id) for each in told.members)
+    return GatherExpected(told.group_id, told.server_id, members, spans, told.gather_s)
+
+
+def _spans(told: Iterable[api.RateSpan], what: str) -> tuple[GrantedSpan, ...] | None:
+    """Return a schedule, None if it cannot be used."""
+    spans = tuple(GrantedSpan(span.start_s, span.end_s, span.rate_bits_per_s) for span in told)
     last_s, is_usable = 0.0, True
     for start_s, end_s, rate in spans:
         # Comparisons with NaN are false.
         is_usable = is_usable and last_s <= start_s < end_s < math.inf and rate > 0
         last_s = end_s
     if not is_usable:
-        _logger.warning(
-            "the grant of transfer %d has no usable spans: %s", granted.transfer_id, spans
-        )
-        return None  # the worker then waits until it sends without a grant
-    return TransferGranted(
-        granted.transfer_id, spans, granted.sequence, _factor(granted.learning_rate_factor)
-    )
+        _logger.warning("%s has no usable spans: %s", what, spans)
+        return None
+    return spans
 
 
 def _factor(factor: float) -> float:

@@ -1,4 +1,5 @@
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
@@ -7,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class StationMessage(_message.Message):
-    __slots__ = ("register", "heartbeat", "requested", "delivered", "withdrawn", "committed", "rate_observed")
+    __slots__ = ("register", "heartbeat", "requested", "delivered", "withdrawn", "committed", "rate_observed", "gathered", "left")
     REGISTER_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_FIELD_NUMBER: _ClassVar[int]
@@ -15,6 +16,8 @@ class StationMessage(_message.Message):
     WITHDRAWN_FIELD_NUMBER: _ClassVar[int]
     COMMITTED_FIELD_NUMBER: _ClassVar[int]
     RATE_OBSERVED_FIELD_NUMBER: _ClassVar[int]
+    GATHERED_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
     register: Register
     heartbeat: Heartbeat
     requested: TransferRequested
@@ -22,24 +25,30 @@ class StationMessage(_message.Message):
     withdrawn: TransferWithdrawn
     committed: UpdatesCommitted
     rate_observed: RateObserved
-    def __init__(self, register: _Optional[_Union[Register, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., requested: _Optional[_Union[TransferRequested, _Mapping]] = ..., delivered: _Optional[_Union[TransferDelivered, _Mapping]] = ..., withdrawn: _Optional[_Union[TransferWithdrawn, _Mapping]] = ..., committed: _Optional[_Union[UpdatesCommitted, _Mapping]] = ..., rate_observed: _Optional[_Union[RateObserved, _Mapping]] = ...) -> None: ...
+    gathered: UpdateGathered
+    left: GroupLeft
+    def __init__(self, register: _Optional[_Union[Register, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., requested: _Optional[_Union[TransferRequested, _Mapping]] = ..., delivered: _Optional[_Union[TransferDelivered, _Mapping]] = ..., withdrawn: _Optional[_Union[TransferWithdrawn, _Mapping]] = ..., committed: _Optional[_Union[UpdatesCommitted, _Mapping]] = ..., rate_observed: _Optional[_Union[RateObserved, _Mapping]] = ..., gathered: _Optional[_Union[UpdateGathered, _Mapping]] = ..., left: _Optional[_Union[GroupLeft, _Mapping]] = ...) -> None: ...
 
 class SchedulerMessage(_message.Message):
-    __slots__ = ("registered", "granted", "dropped", "expected", "skipped")
+    __slots__ = ("registered", "granted", "dropped", "expected", "skipped", "gather", "refused")
     REGISTERED_FIELD_NUMBER: _ClassVar[int]
     GRANTED_FIELD_NUMBER: _ClassVar[int]
     DROPPED_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_FIELD_NUMBER: _ClassVar[int]
     SKIPPED_FIELD_NUMBER: _ClassVar[int]
+    GATHER_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
     registered: Registered
     granted: TransferGranted
     dropped: TransferDropped
     expected: CommitExpected
     skipped: CommitSkipped
-    def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ...) -> None: ...
+    gather: GatherExpected
+    refused: TransferRefused
+    def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ..., gather: _Optional[_Union[GatherExpected, _Mapping]] = ..., refused: _Optional[_Union[TransferRefused, _Mapping]] = ...) -> None: ...
 
 class Register(_message.Message):
-    __slots__ = ("job_name", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "version", "next_sequence")
+    __slots__ = ("job_name", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "staleness", "version", "next_sequence", "aggregator")
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
     STATION_ID_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FIELD_NUMBER: _ClassVar[int]
@@ -47,8 +56,10 @@ class Register(_message.Message):
     JOB_TOKEN_FIELD_NUMBER: _ClassVar[int]
     TAU_MAX_FIELD_NUMBER: _ClassVar[int]
     DIV_MAX_FIELD_NUMBER: _ClassVar[int]
+    STALENESS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
     job_name: str
     station_id: int
     identity: bytes
@@ -56,9 +67,19 @@ class Register(_message.Message):
     job_token: str
     tau_max: int
     div_max: float
+    staleness: int
     version: int
     next_sequence: int
-    def __init__(self, job_name: _Optional[str] = ..., station_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., host: _Optional[str] = ..., job_token: _Optional[str] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., version: _Optional[int] = ..., next_sequence: _Optional[int] = ...) -> None: ...
+    aggregator: Aggregator
+    def __init__(self, job_name: _Optional[str] = ..., station_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., host: _Optional[str] = ..., job_token: _Optional[str] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., staleness: _Optional[int] = ..., version: _Optional[int] = ..., next_sequence: _Optional[int] = ..., aggregator: _Optional[_Union[Aggregator, _Mapping]] = ...) -> None: ...
+
+class Aggregator(_message.Message):
+    __slots__ = ("address", "port")
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    address: str
+    port: int
+    def __init__(self, address: _Optional[str] = ..., port: _Optional[int] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
     __slots__ = ("sequence",)
@@ -79,18 +100,22 @@ class Registered(_message.Message):
     def __init__(self, grant_wait_s: _Optional[float] = ..., lease_s: _Optional[float] = ..., next_transfer_id: _Optional[int] = ..., next_sequence: _Optional[int] = ...) -> None: ...
 
 class TransferRequested(_message.Message):
-    __slots__ = ("transfer_id", "server_id", "size_bytes", "version", "norm")
+    __slots__ = ("transfer_id", "server_id", "size_bytes", "version", "norm", "sum_key", "clock")
     TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
     SERVER_ID_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     NORM_FIELD_NUMBER: _ClassVar[int]
+    SUM_KEY_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
     transfer_id: int
     server_id: int
     size_bytes: int
     version: int
     norm: float
-    def __init__(self, transfer_id: _Optional[int] = ..., server_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., version: _Optional[int] = ..., norm: _Optional[float] = ...) -> None: ...
+    sum_key: int
+    clock: int
+    def __init__(self, transfer_id: _Optional[int] = ..., server_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., version: _Optional[int] = ..., norm: _Optional[float] = ..., sum_key: _Optional[int] = ..., clock: _Optional[int] = ...) -> None: ...
 
 class RateSpan(_message.Message):
     __slots__ = ("start_s", "end_s", "rate_bits_per_s")
@@ -103,18 +128,44 @@ class RateSpan(_message.Message):
     def __init__(self, start_s: _Optional[float] = ..., end_s: _Optional[float] = ..., rate_bits_per_s: _Optional[int] = ...) -> None: ...
 
 class TransferGranted(_message.Message):
-    __slots__ = ("transfer_id", "spans", "sequence", "delay", "learning_rate_factor")
+    __slots__ = ("transfer_id", "spans", "sequence", "delay", "learning_rate_factor", "hop")
     TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
     SPANS_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     DELAY_FIELD_NUMBER: _ClassVar[int]
     LEARNING_RATE_FACTOR_FIELD_NUMBER: _ClassVar[int]
+    HOP_FIELD_NUMBER: _ClassVar[int]
     transfer_id: int
     spans: _containers.RepeatedCompositeFieldContainer[RateSpan]
     sequence: int
     delay: int
     learning_rate_factor: float
-    def __init__(self, transfer_id: _Optional[int] = ..., spans: _Optional[_Iterable[_Union[RateSpan, _Mapping]]] = ..., sequence: _Optional[int] = ..., delay: _Optional[int] = ..., learning_rate_factor: _Optional[float] = ...) -> None: ...
+    hop: GroupHop
+    def __init__(self, transfer_id: _Optional[int] = ..., spans: _Optional[_Iterable[_Union[RateSpan, _Mapping]]] = ..., sequence: _Optional[int] = ..., delay: _Optional[int] = ..., learning_rate_factor: _Optional[float] = ..., hop: _Optional[_Union[GroupHop, _Mapping]] = ...) -> None: ...
+
+class GroupHop(_message.Message):
+    __slots__ = ("kind", "group_id", "num_members", "worker_id", "address", "port", "outcome_s")
+    class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        NO_GROUP: _ClassVar[GroupHop.Kind]
+        HOST: _ClassVar[GroupHop.Kind]
+    NO_GROUP: GroupHop.Kind
+    HOST: GroupHop.Kind
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    NUM_MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_S_FIELD_NUMBER: _ClassVar[int]
+    kind: GroupHop.Kind
+    group_id: int
+    num_members: int
+    worker_id: int
+    address: str
+    port: int
+    outcome_s: float
+    def __init__(self, kind: _Optional[_Union[GroupHop.Kind, str]] = ..., group_id: _Optional[int] = ..., num_members: _Optional[int] = ..., worker_id: _Optional[int] = ..., address: _Optional[str] = ..., port: _Optional[int] = ..., outcome_s: _Optional[float] = ...) -> None: ...
 
 class TransferDropped(_message.Message):
     __slots__ = ("transfer_id", "reason", "delay")
@@ -125,6 +176,14 @@ class TransferDropped(_message.Message):
     reason: str
     delay: int
     def __init__(self, transfer_id: _Optional[int] = ..., reason: _Optional[str] = ..., delay: _Optional[int] = ...) -> None: ...
+
+class TransferRefused(_message.Message):
+    __slots__ = ("transfer_id", "reason")
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    transfer_id: int
+    reason: str
+    def __init__(self, transfer_id: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class TransferDelivered(_message.Message):
     __slots__ = ("worker_id", "transfer_id", "is_granted", "is_refused")
@@ -153,14 +212,16 @@ class UpdatesCommitted(_message.Message):
     def __init__(self, version: _Optional[int] = ...) -> None: ...
 
 class RateObserved(_message.Message):
-    __slots__ = ("transfer_id", "size_bytes", "seconds")
+    __slots__ = ("transfer_id", "size_bytes", "seconds", "network_wait_s")
     TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_WAIT_S_FIELD_NUMBER: _ClassVar[int]
     transfer_id: int
     size_bytes: int
     seconds: float
-    def __init__(self, transfer_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., seconds: _Optional[float] = ...) -> None: ...
+    network_wait_s: float
+    def __init__(self, transfer_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., seconds: _Optional[float] = ..., network_wait_s: _Optional[float] = ...) -> None: ...
 
 class CommitExpected(_message.Message):
     __slots__ = ("sequence", "worker_id", "transfer_id", "learning_rate_factor", "due_s")
@@ -181,3 +242,43 @@ class CommitSkipped(_message.Message):
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     def __init__(self, sequence: _Optional[int] = ...) -> None: ...
+
+class GroupMember(_message.Message):
+    __slots__ = ("worker_id", "transfer_id")
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    worker_id: int
+    transfer_id: int
+    def __init__(self, worker_id: _Optional[int] = ..., transfer_id: _Optional[int] = ...) -> None: ...
+
+class GatherExpected(_message.Message):
+    __slots__ = ("group_id", "server_id", "members", "spans", "gather_s")
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    SERVER_ID_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    SPANS_FIELD_NUMBER: _ClassVar[int]
+    GATHER_S_FIELD_NUMBER: _ClassVar[int]
+    group_id: int
+    server_id: int
+    members: _containers.RepeatedCompositeFieldContainer[GroupMember]
+    spans: _containers.RepeatedCompositeFieldContainer[RateSpan]
+    gather_s: float
+    def __init__(self, group_id: _Optional[int] = ..., server_id: _Optional[int] = ..., members: _Optional[_Iterable[_Union[GroupMember, _Mapping]]] = ..., spans: _Optional[_Iterable[_Union[RateSpan, _Mapping]]] = ..., gather_s: _Optional[float] = ...) -> None: ...
+
+class UpdateGathered(_message.Message):
+    __slots__ = ("group_id", "worker_id", "transfer_id")
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    group_id: int
+    worker_id: int
+    transfer_id: int
+    def __init__(self, group_id: _Optional[int] = ..., worker_id: _Optional[int] = ..., transfer_id: _Optional[int] = ...) -> None: ...
+
+class GroupLeft(_message.Message):
+    __slots__ = ("group_id", "transfer_id")
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    group_id: int
+    transfer_id: int
+    def __init__(self, group_id: _Optional[int] = ..., transfer_id: _Optional[int] = ...) -> None: ...

@@ -21,8 +21,11 @@ CHANGES = frozenset(
         FrameKind.RATE,
         FrameKind.ADVANCE,
         FrameKind.TRANSFER,
+        FrameKind.SUM,
     )
 )
+UPDATES: Final = frozenset((FrameKind.TRANSFER, FrameKind.SUM))
+"""Those that a scheduler plans; the numbers of other requests do not count them."""
 _PLACEMENT: Final = struct.Struct("<II")
 _RATE: Final = struct.Struct("=d")
 _UPDATE: Final = struct.Struct("=dQ")
@@ -83,11 +86,11 @@ class TableChange(NamedTuple):
     incarnation: int
     """Of the worker's process."""
     number: int
-    """In the worker's process, from 1; 0 of ENTER. TRANSFERs have numbers of their own."""
+    """In the worker's process, from 1; 0 of ENTER. UPDATES have numbers of their own."""
     table: int = 0
     """Its number; of ENTER, the worker's number of servers, 0 if it did not say."""
     num_keys: int = 0
-    """Of PUSH and TRANSFER; of ENTER, the server's number of workers."""
+    """Of PUSH, TRANSFER and SUM; of ENTER, the server's number of workers."""
 
     def pack(self) -> bytes:
         """Return the record's header."""

@@ -41,7 +41,7 @@ from ...peers.inbound import REFUSED_S
 from ..hot_server.hot_row_server import HotRowServer
 from ..hot_server.rounds import RowsOfRounds
 from ..rows import PulledRows
-from .change import CHANGES, TableChange
+from .change import CHANGES, UPDATES, TableChange
 from .denial import describe
 from .service import TableService
 from .state import KEY_BYTES
@@ -52,7 +52,7 @@ _MOST_UNTOLD_BYTES: Final = 1 << 22
 """What a worker has not read; beyond it, it is told nothing more of hot rows."""
 _SAMPLES: Final = frozenset((FrameKind.SKETCH, FrameKind.BATCHES))
 _HOT: Final = _SAMPLES | {FrameKind.DECIDE}
-_KINDS: Final = CHANGES - {FrameKind.TRANSFER} | _HOT | {FrameKind.PULL, FrameKind.HEARTBEAT}
+_KINDS: Final = CHANGES - UPDATES | _HOT | {FrameKind.PULL, FrameKind.HEARTBEAT}
 _MEASURED: Final = frozenset((FrameKind.PUSH, FrameKind.PULL))
 
 

@@ -34,7 +34,7 @@ from ..hot_server.changes import HotChange, HotFence, HotLayout
 from ..hot_server.rounds import RowsOfRounds
 from ..hot_server.state import HotState
 from ..storage import LogEvents, LogOptions, ServerStorage
-from .change import MAX_OPEN_REQUESTS, ShardPlace, TableChange
+from .change import MAX_OPEN_REQUESTS, UPDATES, ShardPlace, TableChange
 from .change_queue import NOTHING, ChangeQueue, QueuedChange
 from .recovery import recover
 from .refusals import is_replaced, too_late, was_denied
@@ -218,7 +218,7 @@ class TableService:
         numbers = (
             request.number
             for request in waiting
-            if request.worker_id == worker_id and request.kind is not FrameKind.TRANSFER
+            if request.worker_id == worker_id and request.kind not in UPDATES
         )
         accepted = self._accepted[worker_id]
         return accepted + 1 - min(numbers, default=accepted + 1)
@@ -251,7 +251,7 @@ class TableService:
         return self._incarnations[worker_id]
 
     def submit_update(self, request: TableChange, payload: memoryview) -> None:
-        """Take a TRANSFER, whose payload begins with a ScheduledUpdate and now belongs here.
+        """Take a TRANSFER or SUM, whose payload begins as it is logged and now belongs here.
 
         `updates` learns of its end. The caller sees to it that none comes twice at a time.
         """
@@ -381,7 +381,7 @@ class TableService:
         else:
             if self.hot is not None and decided is not None:
                 self.hot.on_decided(decided)
-            if request.kind is FrameKind.TRANSFER:
+            if request.kind in UPDATES:
                 if self.updates is not None:
                     self.updates.on_update_applied(request)
                 return
@@ -429,7 +429,7 @@ class TableService:
         _logger.warning(
             "request %d of worker %d has no effect: %s", request.number, request.worker_id, error
         )
-        if request.kind is FrameKind.TRANSFER:
+        if request.kind in UPDATES:
             if self.updates is not None:
                 self.updates.on_update_denied(request, error)
             return

@@ -47,11 +47,11 @@ class UpdateListener(Protocol):
     """The receiver of scheduled updates, as the service sees it."""
 
     def on_update_applied(self, request: TableChange) -> None:
-        """Learn that a TRANSFER is applied, and durable."""
+        """Learn that one of UPDATES is applied, and durable."""
         ...
 
     def on_update_denied(self, request: TableChange, error: HostlibError) -> None:
-        """Learn that a TRANSFER has no effect."""
+        """Learn that one of UPDATES has no effect."""
         ...
 
     def on_model_read(self, worker_id: int, table: int) -> None:

@@ -32,6 +32,7 @@ from ..hot_server.changes import HotChange, HotLayout
 from ..hot_server.rounds import count_workers
 from ..hot_server.state import DecidedRounds, HotState
 from ..rows import PulledRows, RowTable
+from ..summed_updates import SumMember, are_open, count_update, unpack_members
 from .change import (
     MAX_OPEN_REQUESTS,
     UPDATE_BYTES,
@@ -114,6 +115,13 @@ class DefinedTable:
         with self._named():
             self.rows.prepare(keys, gradients)
 
+    def wait(self, clock: int, push: Push, *, is_replay: bool) -> None:
+        """Let gradients wait for the end of their iteration. Raises RowTableError in a replay."""
+        self.waiting.setdefault(clock, []).append(push)
+        if is_replay:
+            # As `check` did: pulls must not take the room before the iteration ends.
+            self.prepare(push.keys, np.zeros_like(push.gradients))
+
     def start(
         self, keys: NDArray[np.int64], values: NDArray[np.float32], lsn: int, *, is_replay: bool
     ) -> None:
@@ -162,7 +170,8 @@ class DefinedTable:
 class TableState:
     """All tables of one shard, for workers 0 to `num_workers` - 1; not for several threads.
 
-    `counters`: pushes, pushed_keys (both applied), commits (of scheduled updates), pulls,
+    `counters`: pushes, pushed_keys (both applied), commits (of scheduled updates), sums (of them
+    that came added up), pulls,
     pulled_keys, closed_iterations, hot_sums (of rounds of hot rows), hot_pushes (the pushes in
     them), hot_fences (rounds that count no worker), refused_sums (sums that were not finite, or had
     no room, and were not applied).
@@ -202,7 +211,11 @@ class TableState:
                 return
             table.prepare(keys, gradients)
         elif request.kind is FrameKind.TRANSFER:
-            _, table, keys, gradients = self._scheduled(request, payload)
+            table, keys, gradients = self._scheduled(request, payload[UPDATE_BYTES:])
+            if not is_next or table.definition.is_synchronous:
+                table.prepare(keys, gradients)
+        elif request.kind is FrameKind.SUM:
+            _, table, keys, gradients = self._summed(request, payload)
             if not is_next:
                 table.prepare(keys, gradients)
         elif request.kind is FrameKind.RATE:
@@ -225,6 +238,9 @@ class TableState:
         if request.kind is FrameKind.TRANSFER:
             if request.incarnation == worker.incarnation:
                 self._commit(worker, request, payload, lsn, is_replay)
+            return None
+        if request.kind is FrameKind.SUM:
+            self._commit_sum(request, payload, lsn, is_replay)
             return None
         if request.incarnation != worker.incarnation or request.number <= worker.number:
             return None  # of a process that was replaced meanwhile
@@ -384,26 +400,37 @@ class TableState:
         self.counters["pushes"] += 1
         self.counters["pushed_keys"] += keys.size
         if table.definition.is_synchronous:
-            clock = self.workers[request.worker_id].clock
             push = Push(request.worker_id, request.number, keys, gradients)
-            table.waiting.setdefault(clock, []).append(push)
-            if is_replay:
-                # As `check` did: pulls must not take the room before the iteration ends.
-                table.prepare(keys, np.zeros_like(gradients))
+            table.wait(self.workers[request.worker_id].clock, push, is_replay=is_replay)
             return
         table.apply(keys, gradients, lsn, is_replay=is_replay)
 
     def _scheduled(
         self, request: TableChange, payload: memoryview
-    ) -> tuple[ScheduledUpdate, DefinedTable, NDArray[np.int64], NDArray[np.float32]]:
-        update = ScheduledUpdate.unpack(payload)
-        table, keys, gradients = self._batch(request, payload[UPDATE_BYTES:])
-        if table.definition.staleness is not None or table.definition.hot_keys:
+    ) -> tuple[DefinedTable, NDArray[np.int64], NDArray[np.float32]]:
+        table, keys, gradients = self._batch(request, payload)
+        if table.definition.hot_keys:
             raise ConfigurationError(
-                f"table {table.definition.name!r}: scheduled updates need an asynchronous table"
-                " (staleness None) without hot keys"
+                f"table {table.definition.name!r}: scheduled updates need a table without hot keys"
             )
-        return update, table, keys, gradients
+        return table, keys, gradients
+
+    def _summed(
+        self, request: TableChange, payload: memoryview
+    ) -> tuple[list[SumMember], DefinedTable, NDArray[np.int64], NDArray[np.float32]]:
+        members, rest = unpack_members(payload)
+        table, keys, gradients = self._scheduled(request, rest)
+        if table.definition.staleness is not None:
+            raise ConfigurationError(
+                f"table {table.definition.name!r}: sums of updates need an asynchronous table"
+                " (staleness None)"
+            )
+        if table.definition.optimiser.num_states:
+            raise ConfigurationError(
+                f"table {table.definition.name!r}: a sum of updates has not the effect of each, as"
+                f" {type(table.definition.optimiser).__name__} has a state"
+            )
+        return members, table, keys, gradients
 
     def _commit(
         self,
@@ -413,17 +440,36 @@ class TableState:
         lsn: int,
         is_replay: bool,
     ) -> None:
-        """Apply a scheduled update, unless it has been applied."""
-        update, table, keys, gradients = self._scheduled(request, payload)
+        """Apply a scheduled update, unless it has been applied.
+
+        In a synchronous table, it waits for the end of its iteration, as a push does.
+        """
+        update = ScheduledUpdate.unpack(payload)
+        table, keys, gradients = self._scheduled(request, payload[UPDATE_BYTES:])
         if request.number < update.open_from or request.number in worker.updates:
             return
         if update.factor != 1.0:
             gradients = gradients * np.float32(update.factor)
-        table.apply(keys, gradients, lsn, is_replay=is_replay)
-        kept = [number for number in worker.updates if number >= update.open_from]
-        worker.updates = sorted((*kept, request.number))
-        worker.num_commits += 1
+        if table.definition.is_synchronous:
+            push = Push(request.worker_id, request.number, keys, gradients)
+            table.wait(worker.clock, push, is_replay=is_replay)
+        else:
+            table.apply(keys, gradients, lsn, is_replay=is_replay)
+        count_update(worker, request.number, update.open_from)
         self.counters["commits"] += 1
+
+    def _commit_sum(
+        self, request: TableChange, payload: memoryview, lsn: int, is_replay: bool
+    ) -> None:
+        """Apply a sum of scheduled updates as all of them, or not at all."""
+        members, table, keys, gradients = self._summed(request, payload)
+        if not are_open(members, self.workers):
+            return
+        table.apply(keys, gradients, lsn, is_replay=is_replay)
+        for member in members:
+            count_update(self.workers[member.worker_id], member.number, member.open_from)
+        self.counters["commits"] += len(members)
+        self.counters["sums"] += 1
 
     def _set_rate(self, request: TableChange, rate: float) -> None:
         table = self.table(request.table)

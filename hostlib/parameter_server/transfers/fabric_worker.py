@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...control.stations.station import (
+    GatherExpected,
     RateObserved,
     StationEvent,
     StationKind,
@@ -32,10 +33,14 @@ from ...errors import (
     PeerClosedError,
 )
 from ...peers.frames import MAX_BATCH_BYTES
+from ..rows import Versions
 from ..tables.dense import DenseTensor, ReadTensor, Values
+from ..tables.parts import Gathering
 from ..tables.state import KEY_BYTES
 from ..transfer_options import TransferOptions
+from .aggregator import Aggregator
 from .grant_requests import GrantRequests
+from .group_path import GroupPath, sum_key
 from .outgoing import OutgoingUpdate, PartOutcome
 from .update_link import UpdateLink, closed_error
 
@@ -68,7 +73,8 @@ class FabricWorker:
     """Pushes updates of a dense tensor, and gets its values; safe from any thread.
 
     `counters`: pushes, granted_updates, ungranted_updates, dropped_updates (parts of pushes, one
-    for each server), failed_pushes.
+    for each server), refused_updates (likewise), failed_pushes, and those of GroupPath. `gathered`
+    are those of this worker as an aggregator, see Gatherer.
     """
 
     def __init__(
@@ -76,15 +82,16 @@ class FabricWorker:
     ) -> None:
         """Register as a worker (MLfabric's registerAsWorker), and go on at once.
 
-        `tensor` must be asynchronous (staleness None). `most_open`: pushes without an outcome;
-        another one waits. Raises ConfigurationError, and CredentialsError as TableClient does.
+        `tensor` has the staleness of the options. `most_open`: pushes without an outcome; another
+        one waits. With a staleness, it is 1. Raises ConfigurationError, and CredentialsError as
+        TableClient does.
         """
         if not 1 <= most_open <= MOST_OPEN_PUSHES:
             raise ConfigurationError(f"{most_open} open pushes; give 1 to {MOST_OPEN_PUSHES}")
-        if tensor.definition.staleness is not None:
+        if tensor.definition.staleness != options.staleness:
             raise ConfigurationError(
-                f"tensor {tensor.definition.name!r} has staleness {tensor.definition.staleness};"
-                " scheduled updates need an asynchronous one (staleness None)"
+                f"tensor {tensor.definition.name!r} has staleness {tensor.definition.staleness},"
+                f" and the TransferOptions have {options.staleness}; give both the same"
             )
         client = tensor.client
         require_choice(
@@ -98,14 +105,29 @@ class FabricWorker:
         self.commits = np.zeros(client.num_shards, np.uint64)
         """By server, the version of the model that the last `get` has returned."""
         self._tensor = tensor
-        self._table = tensor.definition.table().number
+        self._definition = tensor.definition.table()
+        self._table = self._definition.number
         self._options = options
         self._loop = client.loop
-        self._room = threading.BoundedSemaphore(most_open)
+        self._has_iterations = options.staleness is not None
+        self._room = threading.BoundedSemaphore(1 if self._has_iterations else most_open)
         self._problem: HostlibError | None = None
         self._is_closed = False
+        self._aggregator: Aggregator | None = None
+        if options.aggregate:
+            self._aggregator = Aggregator(
+                options,
+                client.options,
+                client.num_shards,
+                forward=lambda update: self._post(lambda: self._forward(update)),
+                report=lambda report: self._post(lambda: self._requests.report(report)),
+            )
         self._station = TransferStation(
-            options.station(StationKind.WORKER, client.options.worker_id),
+            options.station(
+                StationKind.WORKER,
+                client.options.worker_id,
+                self._aggregator and self._aggregator.place,
+            ),
             on_event=lambda event: self._post(lambda: self._on_event(event)),
             on_failed=lambda error: self._post(lambda: self._on_failed(error)),
         )
@@ -113,7 +135,7 @@ class FabricWorker:
             self._loop,
             grant_wait_s=options.grant_wait_s,
             report=self._station.send,
-            send=lambda update: self._links[update.shard].send(update),
+            send=self._send,
             counters=self.counters,
         )
         self._links = [
@@ -124,11 +146,25 @@ class FabricWorker:
                 unreachable_s=client.options.reconnect_s,
                 timeout_s=client.options.timeout_s,
                 on_measured=self._on_measured,
+                on_send_again=lambda update: self._groups.leave(update, "its sum is of no effect"),
             )
             for session in client.sessions
         ]
+        self._groups = GroupPath(
+            self._loop,
+            client.options,
+            client.incarnation,
+            self._links,
+            report=self._requests.report,
+            on_measured=self._on_measured,
+            counters=self.counters,
+        )
         self._loop.run(self._dial)
-        self._station.start()
+        try:
+            self._station.start()
+        except ConfigurationError:
+            self._close_aggregator()
+            raise
 
     def push(self, update: Values, norm: float | None = None) -> Future[PushOutcome]:
         """Have an update of all values applied: MLfabric's push(server, update, norm).
@@ -138,12 +174,16 @@ class FabricWorker:
         that the scheduler drops never leaves. `norm`: the Euclidean norm, None: of each part,
         computed here. The array may change after the call.
 
+        With a staleness, it also ends this worker's iteration, at all servers and for all tables of
+        the client: do not call `TableClient.advance`. Nothing is dropped then.
+
         The future is done when each part is applied (durably, if the server keeps a log) or
-        dropped. Its errors: StaleUpdateError (older than tau_max: not applied), and those of
-        `SparseTable.push`. Waits while `most_open` pushes have no outcome. Raises RowShapeError,
-        NonFiniteGradientError, ConfigurationError for a norm that is none, ExchangeTimeoutError,
-        PeerClosedError, and JobRefusedError or VersionMismatchError if the scheduler has refused
-        this worker.
+        dropped; in a synchronous job, when the servers have it for the sum of its iteration. Its
+        errors: StaleUpdateError (older than tau_max: not applied), UpdateRefusedError (the
+        scheduler cannot plan it: not sent), and those of `SparseTable.push`. Waits while
+        `most_open` pushes have no outcome. Raises RowShapeError, NonFiniteGradientError,
+        ConfigurationError for a norm that is none, ExchangeTimeoutError, PeerClosedError, and
+        JobRefusedError or VersionMismatchError if the scheduler has refused this worker.
         """
         if self._problem is not None:
             raise self._problem
@@ -166,6 +206,8 @@ class FabricWorker:
                 payload=payload,
                 version=int(self.commits[shard]),
                 norm=each,
+                sum_key=sum_key(self._definition, num_keys, payload.nbytes),
+                clock=0,
                 done=gathering.take,
             )
             for (shard, payload, num_keys), each in zip(parts, norms, strict=True)
@@ -180,7 +222,8 @@ class FabricWorker:
     def get(self) -> Future[Values]:
         """Ask for the newest model: MLfabric's get(server, model).
 
-        Later pushes are of this model, once the future is done. Its errors are those of
+        Later pushes are of this model, once the future is done. With a staleness, it waits until no
+        worker is further behind this one's pushes that are done. Its errors are those of
         `DenseTensor.pull`.
         """
         future: Future[Values] = Future()
@@ -207,10 +250,16 @@ class FabricWorker:
             return
         self._is_closed = True
         self._station.close()
+        self._close_aggregator()
         try:
             self._loop.run(self._end_all)
         except PeerClosedError:  # the client is closed, and its thread and sockets with it
             self._fail_all()
+
+    @property
+    def gathered(self) -> Counter[str]:
+        """Counters of this worker as an aggregator."""
+        return Counter() if self._aggregator is None else self._aggregator.gatherer.counters
 
     def __enter__(self) -> Self:
         return self
@@ -222,6 +271,10 @@ class FabricWorker:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _close_aggregator(self) -> None:
+        if self._aggregator is not None:
+            self._aggregator.close()
 
     def _take_room(self) -> None:
         if self._loop.is_own_thread:
@@ -251,15 +304,36 @@ class FabricWorker:
 
     def _ask(self, updates: list[OutgoingUpdate]) -> None:
         self.counters["pushes"] += 1
+        client = self._tensor.client
         for update in updates:
             if self._is_closed:
                 update.done(closed_error())
+            elif self._has_iterations and client.sessions[update.shard].num_ahead:
+                # An earlier process of this worker has ended the iteration there.
+                update.done(PartOutcome(shard=update.shard))
             else:
+                update.clock = client.iteration if self._has_iterations else 0
                 self._requests.ask(update)
 
     def _on_event(self, event: StationEvent) -> None:
-        if not self._is_closed:
+        if isinstance(event, GatherExpected):
+            if self._aggregator is not None:
+                self._aggregator.expect(event)
+        elif not self._is_closed:
             self._requests.on_event(event)
+
+    def _send(self, update: OutgoingUpdate) -> None:
+        if update.grant is not None and update.grant.hop is not None:
+            self._groups.send(update)
+        else:
+            self._links[update.shard].send(update)
+
+    def _forward(self, total: OutgoingUpdate) -> None:
+        """Send a sum of others' updates."""
+        if self._is_closed:
+            total.done(closed_error())
+        else:
+            self._links[total.shard].send(total)
 
     def _on_failed(self, error: HostlibError) -> None:
         """The scheduler refuses this worker: what waits fails, and so do later pushes."""
@@ -269,9 +343,30 @@ class FabricWorker:
 
     def _on_measured(self, update: OutgoingUpdate, seconds: float) -> None:
         if seconds > 0:
-            self._requests.report(RateObserved(update.transfer_id, update.payload.nbytes, seconds))
+            self._requests.report(
+                RateObserved(
+                    update.transfer_id, update.payload.nbytes, seconds, update.network_wait_s
+                )
+            )
 
     def _end(self, gathering: _Gathering) -> None:
+        """End the iteration of a push in which no part has failed, if there are iterations."""
+        if not self._has_iterations or gathering.error is not None:
+            self._finish(gathering)
+            return
+
+        def take(ended: Future[Versions]) -> None:
+            error = ended.exception()
+            if isinstance(error, HostlibError):
+                gathering.error = error
+            self._finish(gathering)
+
+        client = self._tensor.client
+        ending = Gathering(client.num_shards, lambda: client.versions)
+        ending.future.add_done_callback(take)
+        client.end_iteration(ending)
+
+    def _finish(self, gathering: _Gathering) -> None:
         """Give a push its outcome; fetch the model first if a part was dropped."""
         self._room.release()
         if gathering.error is not None:
@@ -295,6 +390,7 @@ class FabricWorker:
     def _end_all(self) -> None:
         for link in self._links:
             link.close(closed_error())
+        self._groups.close(closed_error())
         self._fail_all()
 
     def _fail_all(self) -> None:

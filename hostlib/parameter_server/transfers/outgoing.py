@@ -10,6 +10,7 @@ from typing import final
 
 from ...control.stations.station import TransferGranted
 from ...errors import HostlibError
+from ...peers.frames import SummedUpdate
 from .granted_rate import GrantedRate
 
 
@@ -28,6 +29,8 @@ class PartOutcome:
     """
     is_granted: bool = False
     """Whether it travelled by a grant of the scheduler."""
+    is_summed: bool = False
+    """Whether it came in the sum of a group."""
     drop_reason: str = ""
     """Why the scheduler had it dropped; empty: it was applied."""
 
@@ -43,9 +46,21 @@ class OutgoingUpdate:
     """Keys, then values."""
     version: int
     norm: float
+    clock: int
+    """Iterations that the worker had ended when it asked; 0 in asynchronous jobs."""
     done: Callable[[PartOutcome | HostlibError], None]
     number: int = 0
     """At the server; given when it is to be sent."""
+    open_from: int = 0
+    """On its path to an aggregator: what the server would be told; 0: what the link knows."""
+    sum_key: int = 0
+    """See TransferRequested."""
+    summed: tuple[SummedUpdate, ...] = ()
+    """Of a sum: the updates in it."""
+    is_in_group: bool = False
+    """It travels to an aggregator: nothing of it leaves for the server."""
+    has_left_group: bool = False
+    """It did so, and now goes to the server."""
     transfer_id: int = 0
     """At the scheduler; 0: it does not know of it."""
     grant: TransferGranted | None = None
@@ -59,13 +74,23 @@ class OutgoingUpdate:
     """When its first bytes left."""
     last_s: float = 0.0
     """When its last bytes left; 0: they have not."""
+    held_since_s: float | None = None
+    """Since when the network takes less than the grant allows; None: it does not."""
+    network_wait_s: float = 0.0
+    """How long it has done so before."""
     is_measured: bool = False
     """Whether its rate has been reported, or cannot be told."""
 
     @property
     def left_bytes(self) -> int:
         """How many bytes have not left."""
-        return self.payload.nbytes - self.sent_bytes
+        return 0 if self.is_in_group else self.payload.nbytes - self.sent_bytes
+
+    def note_held(self, is_held: bool, now_s: float) -> None:
+        """Note whether the network keeps back what may leave."""
+        if self.held_since_s is not None:
+            self.network_wait_s += now_s - self.held_since_s
+        self.held_since_s = now_s if is_held else None
 
     def start_again(self) -> None:
         """Forget what left over a connection that broke; the rate is not told then."""

@@ -160,6 +160,18 @@ class PlaceOrder(Generic[Item]):
         place.item, place.came_s = item, now_s
         return self._drain()
 
+    def cover(self, key: UpdateKey, sequence: int) -> None:
+        """Learn that an update comes with one for an earlier place; then call `arrive`."""
+        told = self._by_key.get(key)
+        self._note_done(key)
+        sequence = sequence if told is None else told
+        if self.next is None or not self.next <= sequence <= self.next + MOST_AHEAD:
+            return
+        place = self._places.get(sequence)
+        if place is None or place.expected is None or told is not None:
+            self._see(sequence)
+            self._places.setdefault(sequence, _Place()).is_over = True
+
     def forget(self, worker_id: int) -> None:
         """Learn that a worker's process is another one, whose transfers may have the same ids."""
         for key in [key for key in self._done if key.worker_id == worker_id]:

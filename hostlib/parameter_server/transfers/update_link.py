@@ -12,7 +12,7 @@ import json
 import math
 import time
 from collections.abc import Callable
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from ...errors import (
     HostlibError,
@@ -35,10 +35,12 @@ from ...peers.frames import (
     FrameKind,
     PieceFrame,
     Purpose,
+    SendAgainFrame,
+    SumFrame,
     TransferFrame,
 )
+from ...peers.handshake import PeerCall
 from ..tables.denial import error_of
-from ..tables.session import ShardSession
 from .outgoing import OutgoingUpdate, PartOutcome
 
 TICK_S: Final = 0.005
@@ -55,7 +57,27 @@ KERNEL_MARGIN: Final = 1.25
 """The kernel's limit as a multiple of the granted rate: it smooths what the bucket lets pass."""
 BACKLOG_DEPTHS: Final = 2
 """A slow link gets no more while this multiple of the token bucket is not acknowledged."""
-_KINDS: Final = frozenset((FrameKind.ENTERED, FrameKind.COMMITTED, FrameKind.DENIED))
+_KINDS: Final = frozenset(
+    (FrameKind.ENTERED, FrameKind.COMMITTED, FrameKind.DENIED, FrameKind.SEND_AGAIN)
+)
+
+
+class UpdateEnd(Protocol):
+    """Where updates go: a server's session, or an aggregator."""
+
+    @property
+    def shard(self) -> int:
+        """The server, or the one that the aggregator's sums are for."""
+        ...
+
+    @property
+    def identity(self) -> int | None:
+        """What it must call itself; None: nothing is known."""
+        ...
+
+    def call_for(self, purpose: Purpose) -> PeerCall:
+        """Return a call of it."""
+        ...
 
 
 @final
@@ -66,23 +88,33 @@ class UpdateLink:
     nothing counts twice.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a connection's bounds, and whom it tells
         self,
         loop: EventLoop,
-        session: ShardSession,
+        session: UpdateEnd,
         incarnation: int,
         *,
         unreachable_s: float,
         timeout_s: float,
         on_measured: Callable[[OutgoingUpdate, float], None],
+        on_send_again: Callable[[OutgoingUpdate], None] | None = None,
+        sends_again: bool = True,
     ) -> None:
-        """`on_measured(update, seconds)`: a granted update took so long from byte to last byte."""
+        """`on_measured(update, seconds)`: a granted update took so long from byte to last byte.
+
+        Its `network_wait_s` says how much of that it waited for the network.
+
+        `on_send_again(update)`: the server has no use of a sum with it. With `sends_again` False,
+        what is open fails when the connection breaks.
+        """
         self._loop = loop
         self._session = session
         self._incarnation = incarnation
         self._unreachable_s = unreachable_s
         self._timeout_s = timeout_s
         self._on_measured = on_measured
+        self._on_send_again = on_send_again
+        self._sends_again = sends_again
         self._numbers = itertools.count(1)
         self._open: dict[int, OutgoingUpdate] = {}  # by number, in rising order
         self._link: DialledLink | None = None
@@ -94,14 +126,31 @@ class UpdateLink:
 
     def send(self, update: OutgoingUpdate) -> None:
         """Send an update: at the rate of its grant, or at once without one."""
-        update.number = next(self._numbers)
-        if not self._open:
-            self._heard_s = time.monotonic()
-        self._open[update.number] = update
+        self._add(update)
         self.dial()
         if self._look_timer is None:
             self._look_timer = self._loop.call_later(LOOK_S, self._look)
         self._tick()
+
+    def await_sum(self, update: OutgoingUpdate) -> int:
+        """Number an update that comes to the server in a sum; return the first open number."""
+        update.is_in_group = update.is_measured = True
+        self._add(update)
+        self.dial()  # the server tells its outcome
+        return next(iter(self._open))
+
+    def leave_group(self, update: OutgoingUpdate) -> bool:
+        """Send an update that was to come in a sum; return False if it has left, or an outcome."""
+        if self._open.get(update.number) is not update or not update.is_in_group:
+            return False
+        update.is_in_group, update.has_left_group = False, True
+        self.send(update)
+        return True
+
+    def cancel(self, update: OutgoingUpdate) -> None:
+        """Send nothing more of an update; nobody learns of its outcome."""
+        if self._open.get(update.number) is update:
+            del self._open[update.number]
 
     def dial(self) -> None:
         """Connect, so that no update has to wait for it."""
@@ -126,6 +175,12 @@ class UpdateLink:
         updates, self._open = self._open, {}
         for update in updates.values():
             update.done(error)
+
+    def _add(self, update: OutgoingUpdate) -> None:
+        update.number = update.number or next(self._numbers)
+        if not self._open:
+            self._heard_s = time.monotonic()
+        self._open[update.number] = update
 
     # What leaves when.
 
@@ -157,7 +212,9 @@ class UpdateLink:
         allowed = rate.allowed(now_s)
         is_slow = link.unacknowledged_bytes > BACKLOG_DEPTHS * rate.depth_bytes + PIECE_BYTES / 16
         least = min(update.left_bytes, LEAST_PORTION_BYTES, max(1, int(rate.depth_bytes)))
-        if link.is_drained and not is_slow and allowed >= least:
+        is_taken = link.is_drained and not is_slow
+        update.note_held(allowed >= least and not is_taken, now_s)
+        if is_taken and allowed >= least:
             portion = min(allowed, update.left_bytes)
             rate.spend(portion)
             self._send_portion(link, update, portion, now_s)
@@ -176,12 +233,13 @@ class UpdateLink:
             update.sent_bytes += piece.nbytes
         if not update.left_bytes:
             update.last_s = now_s
+            update.note_held(True, now_s)  # until the other kernel has all of it
 
-    def _head(self, update: OutgoingUpdate) -> TransferFrame:
+    def _head(self, update: OutgoingUpdate) -> TransferFrame | SumFrame:
         grant = update.grant
-        return TransferFrame(
+        head = TransferFrame(
             number=update.number,
-            open_from=next(iter(self._open)),
+            open_from=update.open_from or next(iter(self._open)),
             transfer_id=update.transfer_id,
             version=update.version,
             sequence=0 if grant is None else grant.sequence,
@@ -190,7 +248,9 @@ class UpdateLink:
             num_keys=update.num_keys,
             num_bytes=update.payload.nbytes,
             is_granted=grant is not None,
+            has_left_group=update.has_left_group,
         )
+        return SumFrame(head, update.summed) if update.summed else head
 
     def _limit_rate(self, link: DialledLink) -> None:
         """Let the kernel smooth the portions."""
@@ -208,8 +268,12 @@ class UpdateLink:
         if update.grant is None:
             update.is_measured = True
         elif link.is_drained and not link.unacknowledged_bytes:
-            update.is_measured = True
-            self._on_measured(update, now_s - update.first_s)
+            self._tell_measured(update, now_s)
+
+    def _tell_measured(self, update: OutgoingUpdate, now_s: float) -> None:
+        update.is_measured = True
+        update.note_held(False, now_s)
+        self._on_measured(update, now_s - update.first_s)
 
     # A server that answers nothing.
 
@@ -240,6 +304,10 @@ class UpdateLink:
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
         """Dial again if something is open; the next update does it otherwise."""
         self._has_entered = False
+        if not self._sends_again:
+            self._link = None
+            self.fail(error)
+            return False
         for update in self._open.values():
             update.start_again()
         if not self._open:
@@ -277,8 +345,11 @@ class UpdateLink:
                     version=committed.version,
                     delay=committed.delay,
                     is_granted=update.grant is not None,
+                    is_summed=update.is_in_group,
                 ),
             )
+        elif frame.kind is FrameKind.SEND_AGAIN:
+            self._start_again(SendAgainFrame.unpack(frame).number)
         else:
             denied = DeniedFrame.unpack(frame)
             where = f"parameter server {self._session.shard}"
@@ -298,6 +369,18 @@ class UpdateLink:
         self._has_entered = True
         self._tick()
 
+    def _start_again(self, number: int) -> None:
+        """Send an update whose sum is of no effect, or that was thrown away because of the sum."""
+        update = self._open.get(number)
+        if update is None:
+            return
+        if update.is_in_group:
+            if self._on_send_again is not None:
+                self._on_send_again(update)
+            return
+        update.start_again()
+        self._tick()
+
     def _finish(
         self, number: int, outcome: Callable[[OutgoingUpdate], PartOutcome | HostlibError]
     ) -> None:
@@ -305,7 +388,7 @@ class UpdateLink:
         if update is None:
             return  # it was told before
         if update.grant is not None and not update.is_measured and not update.left_bytes:
-            self._on_measured(update, time.monotonic() - update.first_s)
+            self._tell_measured(update, time.monotonic())
         update.done(outcome(update))
 
 

@@ -22,17 +22,27 @@ from ...peers.frames import (
     Frame,
     FrameKind,
     PieceFrame,
+    SendAgainFrame,
+    SumFrame,
+    SummedUpdate,
     TransferFrame,
 )
 from ...peers.heartbeat import Heartbeat
 from ...peers.inbound import REFUSED_S
+from ..summed_updates import head_bytes
 from ..tables.change import UPDATE_BYTES
 from ..tables.denial import describe
 
 MOST_OPEN: Final = 256
 """Updates of a worker to a server whose outcome it does not know."""
 _KINDS: Final = frozenset(
-    (FrameKind.ENTER, FrameKind.TRANSFER, FrameKind.PIECE, FrameKind.HEARTBEAT)
+    (
+        FrameKind.ENTER,
+        FrameKind.TRANSFER,
+        FrameKind.SUM,
+        FrameKind.PIECE,
+        FrameKind.HEARTBEAT,
+    )
 )
 
 
@@ -47,9 +57,34 @@ class IncomingUpdate:
     """When its head came, on the monotonic clock."""
     is_repeated: bool
     """The server has it already: its bytes are thrown away."""
+    port: UpdatePort
+    summed: tuple[SummedUpdate, ...] = ()
+    """Of a SUM: the updates in it."""
     payload: memoryview | None = None
-    """UPDATE_BYTES for a ScheduledUpdate, then keys and values; None: there is no room yet."""
+    """`head_bytes` for what the log has before them, then keys and values; None: there is no room
+    yet."""
     filled_bytes: int = 0
+
+    @property
+    def head_bytes(self) -> int:
+        """Bytes of the payload before the keys."""
+        return head_bytes(len(self.summed)) if self.summed else UPDATE_BYTES
+
+    @property
+    def members(self) -> tuple[SummedUpdate, ...]:
+        """The updates that it brings: those of a sum, or itself."""
+        head = self.head
+        return self.summed or (
+            SummedUpdate(
+                self.worker_id,
+                self.incarnation,
+                head.number,
+                head.open_from,
+                head.transfer_id,
+                head.version,
+                head.sequence,
+            ),
+        )
 
     @property
     def is_whole(self) -> bool:
@@ -126,8 +161,8 @@ class UpdatePort:
             if not self._receiver.reserve(update):
                 self._is_paused = True
                 return None
-            update.payload = memoryview(bytearray(UPDATE_BYTES + update.head.num_bytes))
-        return update.payload[UPDATE_BYTES + update.filled_bytes : UPDATE_BYTES + end]
+            update.payload = memoryview(bytearray(update.head_bytes + update.head.num_bytes))
+        return update.payload[update.head_bytes + update.filled_bytes : update.head_bytes + end]
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
         """Take the head or a piece of an update, or the worker's ENTER."""
@@ -142,6 +177,8 @@ class UpdatePort:
                 raise PeerProtocolError(f"{frame.kind.name} frame before ENTER")
             elif frame.kind is FrameKind.TRANSFER:
                 self._begin(TransferFrame.unpack(frame, payload))
+            elif frame.kind is FrameKind.SUM:
+                self._begin(*SumFrame.unpack(frame, payload))
             else:
                 self._take_piece(PieceFrame.unpack(frame))
         except PeerProtocolError as error:
@@ -154,7 +191,7 @@ class UpdatePort:
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
         """Forget what has come of unfinished updates; the worker sends them again."""
-        self._free()
+        self._free_all()
         self._receiver.detach(self)
 
     def _enter(self, incarnation: int) -> None:
@@ -163,19 +200,23 @@ class UpdatePort:
         self.incarnation = incarnation
         self._receiver.enter(self, incarnation)
 
-    def _begin(self, head: TransferFrame) -> None:
+    def _begin(self, head: TransferFrame, summed: tuple[SummedUpdate, ...] = ()) -> None:
         is_odd = not (
             1 <= head.open_from <= head.number < head.open_from + MOST_OPEN
             and 1 <= head.num_bytes <= MAX_BATCH_BYTES
             and math.isfinite(head.factor)
             and head.factor > 0
         )
-        if is_odd or head.number in self._incoming or len(self._incoming) == MOST_OPEN:
+        # A worker that is told to send an update again may have begun to do so before.
+        over = [each for each in self._incoming if each < head.open_from or each == head.number]
+        for number in over:
+            self._free(self._incoming.pop(number))
+        if is_odd or len(self._incoming) == MOST_OPEN:
             raise PeerProtocolError(f"update {head.number} cannot begin: {head}")
         self._highest = max(self._highest, head.number)
         is_repeated = self._receiver.is_known(self.worker_id, self.incarnation, head.number)
         self._incoming[head.number] = IncomingUpdate(
-            self.worker_id, self.incarnation, head, time.monotonic(), is_repeated
+            self.worker_id, self.incarnation, head, time.monotonic(), is_repeated, self, summed
         )
 
     def _take_piece(self, piece: PieceFrame) -> None:
@@ -187,11 +228,14 @@ class UpdatePort:
             del self._incoming[piece.number]
             self._receiver.arrive(update)
 
-    def _free(self) -> None:
+    def _free_all(self) -> None:
         incoming, self._incoming = self._incoming, {}
         for update in incoming.values():
-            if update.payload is not None:
-                self._receiver.release(update)
+            self._free(update)
+
+    def _free(self, update: IncomingUpdate) -> None:
+        if update.payload is not None:
+            self._receiver.release(update)
 
     # The receiver calls the methods below.
 
@@ -210,6 +254,14 @@ class UpdatePort:
         text = memoryview(json.dumps(describe(error)).encode())
         self._connection.send(DeniedFrame(len(text), number, is_pull=False), text)
 
+    def send_again(self, number: int) -> None:
+        """Have the worker send an update by itself, unless it does so now."""
+        update = self._incoming.get(number)
+        if update is not None and not update.is_repeated:
+            return
+        self._incoming.pop(number, None)
+        self._connection.send(SendAgainFrame(number))
+
     def on_room(self) -> None:
         """Read on."""
         if self._is_paused:
@@ -219,7 +271,7 @@ class UpdatePort:
     def refuse(self, error: PeerError) -> None:
         """Say why this connection is of no use, then close it."""
         self._is_refused = True
-        self._free()
+        self._free_all()
         text = memoryview(str(error).encode()[:1024])
         self._connection.send(Frame(FrameKind.REFUSED, payload_bytes=len(text)), text)
         self.on_room()
@@ -228,5 +280,5 @@ class UpdatePort:
 
     def drop(self) -> None:
         """Close this connection: the same process has another one."""
-        self._free()
+        self._free_all()
         self._connection.close()

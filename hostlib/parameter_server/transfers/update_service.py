@@ -21,12 +21,14 @@ from ...control.stations.station import (
     TransferDelivered,
     UpdatesCommitted,
 )
-from ...errors import HostlibError, StaleUpdateError
+from ...errors import HostlibError, PeerMismatchError, StaleUpdateError
 from ...peers.event_loop import EventLoop, Timer
-from ...peers.frames import CommittedFrame, FrameKind
+from ...peers.frames import CommittedFrame, FrameKind, SummedUpdate
+from ..summed_updates import SumMember, pack_members_into
 from ..tables.change import ScheduledUpdate, TableChange
 from ..tables.refusals import is_replaced
 from ..tables.service import TableService
+from .known_updates import KnownUpdates, UpdateName, name_in, name_of
 from .place_order import PlaceOrder, ReadyUpdate, UpdateKey
 from .update_port import IncomingUpdate, UpdatePort
 
@@ -67,6 +69,8 @@ class UpdateService:
     repeated_updates (had come before), early_updates (came long before their planned time),
     unplanned_updates (granted, but the scheduler has not told of them), skipped_places and
     abandoned_places (of the sequence: the scheduler's word, or the server had waited long enough).
+    Of groups: summed_updates (applied as parts of sums), left_updates (were to come in sums, and
+    came by themselves), returned_sums (had no effect: their updates come by themselves).
     """
 
     def __init__(
@@ -94,8 +98,8 @@ class UpdateService:
         self._order = PlaceOrder[IncomingUpdate](place_wait_s)
         self._ports: dict[int, UpdatePort] = {}
         self._incarnations: dict[int, int] = {}
-        self._held: dict[tuple[int, int, int], IncomingUpdate] = {}
-        self._submitted: dict[tuple[int, int, int], _Submitted] = {}
+        self._known = KnownUpdates(tables)
+        self._submitted: dict[UpdateName, _Submitted] = {}
         self._refused: deque[UpdateKey] = deque(maxlen=KEPT_REFUSED)
         self._held_bytes = 0
         self._is_registered = False
@@ -143,10 +147,7 @@ class UpdateService:
 
     def is_known(self, worker_id: int, incarnation: int, number: int) -> bool:
         """Return whether an update waits, is being logged, or is applied."""
-        name = worker_id, incarnation, number
-        worker = self._tables.state.workers[worker_id]
-        is_applied = worker.incarnation == incarnation and number in worker.updates
-        return is_applied or name in self._held or name in self._submitted
+        return self._known.is_known(UpdateName(worker_id, incarnation, number))
 
     def reserve(self, update: IncomingUpdate) -> bool:
         """Return whether there is memory; the update that all others wait for always gets some."""
@@ -166,23 +167,29 @@ class UpdateService:
 
     def arrive(self, update: IncomingUpdate) -> None:
         """Apply an update, or hold it until its turn."""
-        if update.is_repeated:
+        if update.is_repeated or self._known.is_known(name_of(update)):
             self._answer_repeated(update)
             return
-        key, head, now_s = _key(update), update.head, time.monotonic()
-        has_grant = head.is_granted and key.transfer_id > 0
-        if has_grant:
-            self._check_pace(key, update, now_s)
-        self._held[_name(update)] = update
+        members, now_s = update.members, time.monotonic()
         stale = self._staleness(update)
+        if update.summed and (stale is not None or not self._known.are_new(update)):
+            self._return_sum(update)
+            return
+        has_grant = update.head.is_granted and all(member.transfer_id for member in members)
+        if has_grant:
+            self._check_pace(update, now_s)
+        self._known.add(update)
         if stale is not None:
-            ready = self._order.arrive(key, None, update, now_s)[1:]
+            ready = self._order.arrive(_key(update), None, update, now_s)[1:]
             self._deny(update, stale)
         else:
-            sequence = head.sequence if has_grant else None
-            ready = self._order.arrive(key, sequence, update, now_s)
+            for member in members[1:]:
+                self._order.cover(_key_of(member), member.sequence)
+            sequence = members[0].sequence if has_grant else None
+            ready = self._order.arrive(_key(update), sequence, update, now_s)
             is_late = any(each.item is update and not each.is_in_place for each in ready)
-            self._report(TransferDelivered(*key, has_grant and not is_late))
+            for member in members:
+                self._report(TransferDelivered(*_key_of(member), has_grant and not is_late))
         self._take(ready)
 
     # The station's events.
@@ -194,7 +201,8 @@ class UpdateService:
                 self._is_registered, self._registration = True, event.registration
                 ready = self._order.restart(event.next_sequence)
                 for update in self._order.held():
-                    self._report(TransferDelivered(*_key(update), is_granted=True))
+                    for member in update.members:
+                        self._report(TransferDelivered(*_key_of(member), is_granted=True))
                 self._report(UpdatesCommitted(self._tables.state.num_commits))
                 self._take(ready)
             case StationCut():
@@ -221,31 +229,48 @@ class UpdateService:
     # The tables call the methods below.
 
     def on_update_applied(self, request: TableChange) -> None:
-        """Tell worker and scheduler, unless the worker's process was replaced meanwhile."""
-        update, is_in_place = self._submitted.pop(_name_of(request))
-        state, head = self._tables.state, update.head
-        worker = state.workers[request.worker_id]
-        if worker.incarnation != request.incarnation or head.number not in worker.updates:
-            self._forget(update)
+        """Tell workers and scheduler, unless a worker's process was replaced meanwhile."""
+        update, is_in_place = self._submitted.pop(UpdateName(*request[1:4]))
+        members = update.members
+        if not self._known.are_applied(update):
+            self._return_sum(update) if update.summed else self._forget(update)
             return
-        version = state.num_commits
-        delay = max(0, version - 1 - head.version)
-        self.counters[_fate(head.is_granted, is_in_place)] += 1
-        port = self._port(update)
-        if port is not None:
-            port.on_committed(CommittedFrame(head.number, version, delay))
+        self._known.discard(update)
+        before = self._tables.state.num_commits - len(members)
+        for version, member in enumerate(members, before + 1):
+            self._tell_committed(member, version, request.table, update, is_in_place)
+        if update.summed:
+            self.counters["summed_updates"] += len(members)
+            self._answer_sum(update)
         if not self._is_report_due:
             self._is_report_due = True
             self._loop.call_later(0, self._report_version)
-        callback, worker_id = self.on_update, request.worker_id
-        if callback is not None:
-            committed = CommittedUpdate(worker_id, request.table, version, delay, is_in_place)
-            _guard(lambda: callback(committed))
         self.release(update)
+
+    def _tell_committed(
+        self,
+        member: SummedUpdate,
+        version: int,
+        table: int,
+        update: IncomingUpdate,
+        is_in_place: bool,
+    ) -> None:
+        delay = max(0, version - 1 - member.version)
+        self.counters[_fate(update.head.is_granted, is_in_place)] += 1
+        port = self._port_of(*member[:2])
+        if port is not None:
+            port.on_committed(CommittedFrame(member.number, version, delay))
+        callback = self.on_update
+        if callback is not None:
+            committed = CommittedUpdate(member.worker_id, table, version, delay, is_in_place)
+            _guard(lambda: callback(committed))
 
     def on_update_denied(self, request: TableChange, error: HostlibError) -> None:
         """Tell the worker why its update has no effect."""
-        update, _ = self._submitted.pop(_name_of(request))
+        update, _ = self._submitted.pop(UpdateName(*request[1:4]))
+        if update.summed:
+            self._return_sum(update)
+            return
         self.counters["denied_updates"] += 1
         self._refuse(update, error)
 
@@ -258,25 +283,29 @@ class UpdateService:
     def _take(self, ready: Iterable[ReadyUpdate[IncomingUpdate]]) -> None:
         """Have updates applied, in this order; then wait for the next place."""
         for update, is_in_place in ready:
-            name = _name(update)
-            del self._held[name]
-            if self._tables.incarnation(update.worker_id) != update.incarnation:
-                self._forget(update)
+            if not self._known.are_current(update):
+                self._return_sum(update) if update.summed else self._forget(update)
                 continue
             stale = self._staleness(update)
             if stale is not None:
-                self._held[name] = update
                 self._deny(update, stale)
-                continue
-            head, payload = update.head, update.payload
-            assert payload is not None
+            else:
+                self._submit(update, is_in_place)
+        self._await_place()
+
+    def _submit(self, update: IncomingUpdate, is_in_place: bool) -> None:
+        head, payload = update.head, update.payload
+        assert payload is not None
+        if update.summed:
+            members = [SumMember._make(member[:4]) for member in update.summed]
+            pack_members_into(payload, members)
+        else:
             factor = head.factor if head.is_granted else 1.0
             ScheduledUpdate(factor, head.open_from).pack_into(payload)
-            self._submitted[name] = _Submitted(update, is_in_place)
-            self._tables.submit_update(
-                TableChange(FrameKind.TRANSFER, *name, head.table, head.num_keys), payload
-            )
-        self._await_place()
+        kind = FrameKind.SUM if update.summed else FrameKind.TRANSFER
+        name = name_of(update)
+        self._submitted[name] = _Submitted(update, is_in_place)
+        self._tables.submit_update(TableChange(kind, *name, head.table, head.num_keys), payload)
 
     def _await_place(self) -> None:
         if self._timer is not None:
@@ -304,22 +333,51 @@ class UpdateService:
         """Return why an update is too old to be applied next."""
         if self._tau_max is None:
             return None
-        version = self._tables.state.num_commits + len(self._submitted)
-        delay = version - update.head.version
-        if delay <= self._tau_max:
-            return None
-        return StaleUpdateError(
-            f"update {update.head.number} of worker {update.worker_id} was computed on version"
-            f" {update.head.version}, and the model has version {version}: the delay {delay}"
-            f" exceeds tau_max {self._tau_max}. Get the model, and compute the update again",
-            delay,
-            self._tau_max,
-        )
+        submitted = sum(len(each.update.members) for each in self._submitted.values())
+        now = self._tables.state.num_commits + submitted
+        for version, member in enumerate(update.members, now):
+            delay = version - member.version
+            if delay > self._tau_max:
+                text = (
+                    f"update {member.number} of worker {member.worker_id} was computed on version"
+                    f" {member.version}, and the model has version {version}: the delay {delay}"
+                    f" exceeds tau_max {self._tau_max}. Get the model, and compute it again"
+                )
+                return StaleUpdateError(text, delay, self._tau_max)
+        return None
 
     def _deny(self, update: IncomingUpdate, error: StaleUpdateError) -> None:
-        del self._held[_name(update)]
+        if update.summed:
+            self._return_sum(update)
+            return
         self.counters["stale_updates"] += 1
         self._refuse(update, error)
+
+    def _return_sum(self, update: IncomingUpdate) -> None:
+        """Have the workers of a sum send their updates themselves, but for those that have come.
+
+        Nothing is reported: the updates come, and count then. One that is too old is refused then.
+        """
+        self._known.discard(update)
+        if self._known.are_applied(update):
+            self.counters["repeated_updates"] += 1  # the answer was lost
+            self._answer_sum(update)
+        else:
+            self.counters["returned_sums"] += 1
+            for member in update.summed:
+                port = self._port_of(*member[:2])
+                if port is not None and not self._known.is_known(name_in(member)):
+                    port.send_again(member.number)
+            port = self._port(update)
+            if port is not None:
+                text = f"the sum of {len(update.summed)} updates has no effect: they come alone"
+                port.on_denied(update.head.number, PeerMismatchError(text))
+        self.release(update)
+
+    def _answer_sum(self, update: IncomingUpdate) -> None:
+        port = self._port(update)
+        if port is not None:
+            port.on_committed(CommittedFrame(update.head.number, self._tables.state.num_commits, 0))
 
     def _refuse(self, update: IncomingUpdate, error: HostlibError) -> None:
         port = self._port(update)
@@ -335,21 +393,31 @@ class UpdateService:
         key, granted = _key(update), update.head.is_granted
         self._refused.append(key)
         self._report(TransferDelivered(*key, is_granted=granted, is_refused=True))
+        self._known.discard(update)
         self.release(update)
 
     def _answer_repeated(self, update: IncomingUpdate) -> None:
         """Answer an update that is applied already; the others have their answer later."""
         self.counters["repeated_updates"] += 1
+        if update.payload is not None:  # it began to come before the other
+            self.release(update)
         state = self._tables.state
         worker, port = state.workers[update.worker_id], self._port(update)
         if port is not None and update.head.number in worker.updates:
             port.on_committed(CommittedFrame(update.head.number, state.num_commits, 0))
 
-    def _check_pace(self, key: UpdateKey, update: IncomingUpdate, now_s: float) -> None:
+    def _check_pace(self, update: IncomingUpdate, now_s: float) -> None:
         """Count a worker that seems to ignore its grants."""
+        if update.head.has_left_group:
+            self.counters["left_updates"] += 1
+            return
+        for member in update.members:
+            self._check_pace_of(_key_of(member), member.sequence, now_s)
+
+    def _check_pace_of(self, key: UpdateKey, sequence: int, now_s: float) -> None:
         told = self._order.expected(key)
         if told is None:
-            is_over = self._order.next is None or update.head.sequence < self._order.next
+            is_over = self._order.next is None or sequence < self._order.next
             self.counters["unplanned_updates"] += self._is_registered and not is_over
             return
         place, told_s = told
@@ -372,8 +440,11 @@ class UpdateService:
         self._report(UpdatesCommitted(self._tables.state.num_commits))
 
     def _port(self, update: IncomingUpdate) -> UpdatePort | None:
-        port = self._ports.get(update.worker_id)
-        return port if port is not None and port.incarnation == update.incarnation else None
+        return self._port_of(update.worker_id, update.incarnation)
+
+    def _port_of(self, worker_id: int, incarnation: int) -> UpdatePort | None:
+        port = self._ports.get(worker_id)
+        return port if port is not None and port.incarnation == incarnation else None
 
 
 def _tell_nobody(_report: StationReport, _registration: int) -> None:
@@ -389,15 +460,11 @@ def _guard(callback: Callable[[], None]) -> None:
 
 
 def _key(update: IncomingUpdate) -> UpdateKey:
-    return UpdateKey(update.worker_id, update.head.transfer_id)
+    return _key_of(update.members[0])
 
 
-def _name(update: IncomingUpdate) -> tuple[int, int, int]:
-    return update.worker_id, update.incarnation, update.head.number
-
-
-def _name_of(request: TableChange) -> tuple[int, int, int]:
-    return request.worker_id, request.incarnation, request.number
+def _key_of(member: SummedUpdate) -> UpdateKey:
+    return UpdateKey(member.worker_id, member.transfer_id)
 
 
 def _fate(is_granted: bool, is_in_place: bool) -> str:

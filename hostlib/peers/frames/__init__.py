@@ -48,7 +48,15 @@ from .tables import (
     unpack_times,
     whole_version,
 )
-from .transfers import CommittedFrame, PieceFrame, TransferFrame
+from .transfers import (
+    MOST_SUMMED,
+    CommittedFrame,
+    PieceFrame,
+    SendAgainFrame,
+    SumFrame,
+    SummedUpdate,
+    TransferFrame,
+)
 
 __all__ = [
     "DECISION_DTYPE",
@@ -59,6 +67,7 @@ __all__ = [
     "MAX_BATCH_BYTES",
     "MAX_FACTOR_BYTES",
     "MAX_PAIR_BYTES",
+    "MOST_SUMMED",
     "NONCE_BYTES",
     "NO_TIMES",
     "OPEN_ROUND_DTYPE",
@@ -85,7 +94,10 @@ __all__ = [
     "RoundsFrame",
     "RowsFrame",
     "SampleFrame",
+    "SendAgainFrame",
     "ServerTimes",
+    "SumFrame",
+    "SummedUpdate",
     "TableFrame",
     "TableRows",
     "TransferFrame",

@@ -110,6 +110,10 @@ class FrameKind(enum.IntEnum):
     """A worker begins to send an update that a scheduler may have granted; pieces follow."""
     COMMITTED = 38
     """The server has applied such an update."""
+    SUM = 39
+    """A worker begins to send the sum of several such updates; pieces follow."""
+    SEND_AGAIN = 40
+    """A sum with such an update has no effect: its worker sends the update by itself."""
 
 
 MAX_PAYLOAD_BYTES = {
@@ -148,6 +152,8 @@ MAX_PAYLOAD_BYTES = {
     FrameKind.BATCHES: 1 << 20,
     FrameKind.TRANSFER: 64,
     FrameKind.COMMITTED: 0,
+    FrameKind.SUM: 1 << 12,
+    FrameKind.SEND_AGAIN: 0,
 }
 
 

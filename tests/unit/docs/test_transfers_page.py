@@ -26,7 +26,7 @@ def test_options_are_those_of_the_command() -> None:
 
 def test_counters_are_those_of_the_server() -> None:
     text = update_service.UpdateService.__doc__ or ""
-    named = set(re.findall(r"\b(\w+_(?:updates|places))\b", text))
+    named = set(re.findall(r"\b(\w+_(?:updates|places|sums))\b", text))
     told = set(re.findall(r"^\| `(\w+)` \|", PAGE.split("## What is counted")[1], re.MULTILINE))
     assert told == named | {"commits"}
     source = Path(update_service.__file__).read_text("utf-8")

@@ -149,3 +149,41 @@ def test_transfers_of_a_new_process_are_not_taken_for_those_of_the_old_one() -> 
     commits.forget(key(4).worker_id)
     assert commits.expect(place(1, 4), 0.0) == (False, [])
     assert items(commits.arrive(key(4), 1, 4, 0.0)) == [4]
+
+
+def test_a_sum_waits_for_the_place_of_its_first_update_and_covers_the_others() -> None:
+    waiting = order()
+    for sequence in range(4):
+        waiting.expect(place(sequence, sequence), 0.0)
+    for number in 2, 3:
+        waiting.cover(key(number), number)
+    assert items(waiting.arrive(key(1), 1, 1, 0.0)) == []
+    assert items(waiting.arrive(key(0), 0, 0, 0.0)) == [0, 1]
+    assert waiting.next == 4
+
+
+def test_a_sum_that_comes_before_the_words_of_its_places_covers_them() -> None:
+    waiting = order()
+    waiting.cover(key(2), 2)
+    assert items(waiting.arrive(key(1), 1, 1, 0.0)) == []
+    has_come, ready = waiting.expect(place(2, 2), 0.0)
+    assert (has_come, ready) == (True, [])
+    assert items(waiting.arrive(key(0), 0, 0, 0.0)) == [0, 1]
+    assert waiting.next == 3
+
+
+def test_a_sum_with_a_gap_lets_the_missing_update_come_or_be_skipped() -> None:
+    waiting = order()
+    waiting.cover(key(2), 2)
+    assert items(waiting.arrive(key(0), 0, 0, 0.0)) == [0]
+    assert waiting.next == 1
+    assert items(waiting.skip(1)) == []
+    assert waiting.next == 3
+
+
+def test_a_sum_does_not_take_the_place_that_is_anothers() -> None:
+    waiting = order()
+    waiting.expect(place(1, 5), 0.0)
+    waiting.cover(key(2), 1)
+    assert items(waiting.arrive(key(0), 0, 0, 0.0)) == [0]
+    assert waiting.next == 1, "the update that was told of is awaited"

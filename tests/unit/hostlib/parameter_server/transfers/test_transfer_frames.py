@@ -32,6 +32,9 @@ from switchfold.hostlib.peers.frames import (
     FrameKind,
     PieceFrame,
     Purpose,
+    SendAgainFrame,
+    SumFrame,
+    SummedUpdate,
     TransferFrame,
 )
 from switchfold.hostlib.peers.frames.header import HEADER_BYTES, PIECE_BYTES
@@ -56,7 +59,10 @@ HEAD = TransferFrame(
 @settings(deadline=None, derandomize=True)
 @given(
     st.builds(
-        TransferFrame, U64, U64, U64, U64, U64, FACTORS, U32, U32, U32, is_granted=st.booleans()
+        TransferFrame,
+        *(U64, U64, U64, U64, U64, FACTORS, U32, U32, U32),
+        is_granted=st.booleans(),
+        has_left_group=st.booleans(),
     )
 )
 def test_transfers_there_and_back(sent: TransferFrame) -> None:
@@ -70,9 +76,36 @@ def test_transfers_there_and_back(sent: TransferFrame) -> None:
 
 @settings(deadline=None, derandomize=True)
 @given(
-    st.builds(CommittedFrame, U64, U64, U32) | st.builds(PieceFrame, st.integers(1, 1 << 20), U64)
+    st.builds(
+        SumFrame,
+        st.builds(
+            TransferFrame,
+            *(U64, U64, U64, U64, U64, FACTORS, U32, U32, U32),
+            is_granted=st.just(True),
+            has_left_group=st.just(False),
+        ),
+        st.lists(
+            st.builds(SummedUpdate, U32, U64, U64, U64, U64, U64, U64), min_size=1, max_size=64
+        ).map(tuple),
+    )
 )
-def test_other_frames_there_and_back(sent: CommittedFrame | PieceFrame) -> None:
+def test_sums_there_and_back(sent: SumFrame) -> None:
+    packed = sent.pack()
+    frame = Frame.unpack(packed[:HEADER_BYTES])
+    assert frame.payload_bytes == len(packed) - HEADER_BYTES
+    assert SumFrame.unpack(frame, memoryview(packed)[HEADER_BYTES:]) == sent
+    for size in 1, 52:
+        with pytest.raises(PeerProtocolError, match="a SUM of"):
+            SumFrame.unpack(frame, memoryview(packed)[HEADER_BYTES:][: 60 - size])
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    st.builds(CommittedFrame, U64, U64, U32)
+    | st.builds(PieceFrame, st.integers(1, 1 << 20), U64)
+    | st.builds(SendAgainFrame, U64)
+)
+def test_other_frames_there_and_back(sent: CommittedFrame | PieceFrame | SendAgainFrame) -> None:
     assert type(sent).unpack(Frame.unpack(sent.pack())) == sent
 
 
@@ -123,7 +156,6 @@ class Stranger:
         ([EnterFrame(5), EnterFrame(6)], "another process is worker 0"),
         ([HEAD], "TRANSFER frame before ENTER"),
         ([None, EnterFrame(9)], "incarnation 9 after"),
-        ([None, HEAD, HEAD], "update 1 cannot begin"),
         ([None, HEAD._replace(num_bytes=0)], "update 1 cannot begin"),
         ([None, HEAD._replace(num_bytes=MAX_BATCH_BYTES + 1)], "update 1 cannot begin"),
         ([None, HEAD._replace(factor=float("nan"))], "update 1 cannot begin"),
@@ -173,6 +205,66 @@ def test_a_piece_of_an_update_that_has_not_begun_ends_the_connection() -> None:
             link.send(PieceFrame(8, 3), memoryview(bytes(8)))
 
         assert Stranger(fabric, send).ended.result(WAIT_S)
+
+
+def kinds_until(stranger: Stranger, last: FrameKind) -> list[FrameKind]:
+    """Return the kinds of what a stranger gets, up to the last one."""
+    kinds: list[FrameKind] = []
+    while not kinds or kinds[-1] is not last:
+        kinds.append(stranger.frames.get(timeout=WAIT_S).kind)
+    return kinds
+
+
+def test_an_update_that_begins_again_is_taken_from_its_new_beginning() -> None:
+    """As after SEND_AGAIN. Bytes of the first attempt would be too many."""
+    with TransferScene(grant_everything()) as scene:
+        fabric = scene.worker(0)
+
+        def send(link: DialledLink) -> None:
+            link.send(EnterFrame(fabric._tensor.client.incarnation))
+            for size in 8, 12:
+                link.send(HEAD)
+                link.send(PieceFrame(size, 1), memoryview(bytes(size)))
+
+        stranger = Stranger(fabric, send)
+        kinds = kinds_until(stranger, FrameKind.DENIED)  # since there is no such table
+        assert kinds == [FrameKind.ENTERED, FrameKind.DENIED]
+        assert scene.cluster.servers[0].updates._held_bytes == 0
+
+
+def test_updates_that_the_worker_knows_the_end_of_leave_no_memory() -> None:
+    with TransferScene(grant_everything()) as scene:
+        fabric = scene.worker(0)
+
+        def send(link: DialledLink) -> None:
+            link.send(EnterFrame(fabric._tensor.client.incarnation))
+            link.send(HEAD)
+            link.send(PieceFrame(8, 1), memoryview(bytes(8)))
+            link.send(HEAD._replace(number=2, open_from=2))
+            link.send(PieceFrame(12, 2), memoryview(bytes(12)))
+
+        stranger = Stranger(fabric, send)
+        kinds_until(stranger, FrameKind.DENIED)
+        assert scene.cluster.servers[0].updates._held_bytes == 0
+
+
+@pytest.mark.parametrize("worker_id", [77, 1, 0])
+def test_a_sum_of_updates_that_nobody_has_is_returned(worker_id: int) -> None:
+    """No such worker, one that has not entered, and one whose other process has."""
+    with TransferScene(grant_everything()) as scene:
+        fabric = scene.worker(0)
+        member = SummedUpdate(worker_id, 9, 1, 1, 1, 0, 0)
+
+        def send(link: DialledLink) -> None:
+            link.send(EnterFrame(fabric._tensor.client.incarnation))
+            link.send(SumFrame(HEAD, (member,)))
+            link.send(PieceFrame(12, 1), memoryview(bytes(12)))
+
+        stranger = Stranger(fabric, send)
+        kinds_until(stranger, FrameKind.DENIED)
+        assert scene.counter("returned_sums") == 1
+        assert scene.cluster.servers[0].updates._held_bytes == 0
+        assert scene.worker(1).push(values(1)).result(WAIT_S).parts[0].version == 1
 
 
 def test_an_update_of_an_unknown_table_is_denied_and_holds_up_nothing() -> None:
