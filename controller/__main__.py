@@ -33,6 +33,10 @@ COMMANDS: Final = {
         "switchfold.controller.cli.bench:bench",
         "Measure sums, training, and parts of them.",
     ),
+    "calibrate": (
+        "switchfold.controller.cli.calibrate.command:calibrate",
+        "Measure what this machine can carry, for predictions.",
+    ),
     "certs": ("switchfold.controller.cli.certs:certs", "Make and revoke certificates."),
     "controller": ("switchfold.controller.cli.controller:controller", "Run the control plane."),
     "demo": (

@@ -58,6 +58,7 @@ HostlibError
 |  |- RowTableFullError: no room for the rows of new keys
 |  `- RowMemoryError (also MemoryError)
 |- SchemeError (also ValueError): a layer, a cluster or a scheme that do not fit together
+|  |- CalibrationError: a file of measured capacities that is damaged or missing
 |  `- InformationBookError: a book that is damaged, inconsistent or of another epoch
 |- StorageError: the log or the snapshots of a parameter server
 |  |- LogLockedError: another process has the directory
@@ -362,6 +363,10 @@ class RowMemoryError(RowTableError, MemoryError):
 
 class SchemeError(HostlibError, ValueError):
     """A layer, a cluster or a scheme is described wrongly, or they do not fit together."""
+
+
+class CalibrationError(SchemeError):
+    """A file of measured capacities is damaged or missing, or cannot be written."""
 
 
 class InformationBookError(SchemeError):

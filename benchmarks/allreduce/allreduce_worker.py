@@ -36,7 +36,7 @@ from benchmarks.support.processor import read_times
 from switchfold.bmv2_topos import Testbed
 from switchfold.bmv2_topos.network.namespaces import call_in_namespace
 from switchfold.hostlib import Session, SessionOptions
-from switchfold.hostlib.config import transport_from_environment
+from switchfold.hostlib.config import join_from_environment
 from switchfold.hostlib.slots.switch_reducer import split_slots
 
 untyped: Any = torch  # some of its functions are only partly typed
@@ -166,20 +166,8 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
     With `--testbed` they run one after the other instead: the controller plans trees around
     measured traffic, and would leave links to a contender that no longer sends.
     """
-    session = Session.join(
-        controller=os.environ["SWITCHFOLD_CONTROLLER"],
-        job=os.environ["SWITCHFOLD_JOB"],
-        worker_id=own_worker_id(),
-        num_workers=num_workers_here(),
-        transport=transport_from_environment(),
-        options=SessionOptions(
-            window=options.window,
-            timeout_s=options.timeout,
-            token=os.environ.get("SWITCHFOLD_TOKEN", ""),
-            job_token=os.environ.get("SWITCHFOLD_JOB_TOKEN", ""),
-            ingress_port=int(os.environ["SWITCHFOLD_INGRESS_PORT"]),
-            slots_wanted=options.slots,
-        ),
+    session = join_from_environment(
+        SessionOptions(window=options.window, timeout_s=options.timeout, slots_wanted=options.slots)
     )
 
     def switchfold(array: Floats) -> Floats:

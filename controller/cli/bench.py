@@ -23,6 +23,7 @@ _SCRIPTS: Final = {
     "planning": "trees/tree_planning.py",
     "installation": "trees/tree_installation.py",
     "schemes": "schemes/schemes.py",
+    "advice": "schemes/advice.py",
     "overlap": "overlap/overlap.py",
     "training": "training/training.py",
     "hot": "hot_rows/evaluation.py",
@@ -39,8 +40,8 @@ _DEFAULT: Final = "allreduce"
 def bench(arguments: tuple[str, ...]) -> int:
     """Run a benchmark: allreduce against torch's Gloo ring (default) or another.
 
-    Others are host, trees, contention, planning, installation, schemes, overlap, training, hot,
-    transport, accuracy.
+    Others are host, trees, contention, planning, installation, schemes, advice, overlap, training,
+    hot, transport, accuracy.
     All further options go to the script.
     """
     name, options = _DEFAULT, arguments

@@ -10,15 +10,14 @@ from typing import Any, Final
 import click
 
 from ...hostlib.schemes.best_scheme import candidates, two_way
-from ...hostlib.schemes.capacity import Capacity
 from ...hostlib.schemes.coordinator import Coordinator
 from ...hostlib.schemes.cost import busiest_floats
 from ...hostlib.schemes.model_file import find_model
 from ...hostlib.schemes.prediction import Computing, Prediction, Strategy, predict
 from ...hostlib.schemes.wire_cost import seconds
+from .hardware_options import described_hardware, hardware_options
 from .output import json_option, print_json, print_table
 from .scheme_options import (
-    capacity_options,
     cluster_options,
     described_cluster,
     read_counts,
@@ -144,7 +143,7 @@ def best(model_name: str, workers: int, rate: float, is_json: bool, **options: A
     metavar="BYTES",
     help="Exchange layers together as DistributedDataParallel does, such as 25M.",
 )
-@capacity_options
+@hardware_options
 @json_option
 def predict_command(  # noqa: PLR0913 - click passes options by name
     model_name: str,
@@ -154,33 +153,27 @@ def predict_command(  # noqa: PLR0913 - click passes options by name
     iteration_ms: float,
     flops: float,
     bucket: float,
-    worker_us: float,
-    switch_us: float,
-    tcp_ns: float,
-    cores: int,
     is_json: bool,
     **options: Any,
 ) -> None:
     """Predict iteration time, throughput and scaling efficiency of each strategy.
 
     Compare "ina" and "best" with "ring" (Gloo) to see whether aggregation will help. An exchange
-    takes as long as the slowest of link, workers and switch. The assumed processor times were
-    measured on a machine with 2 cores; yours will differ.
+    takes as long as the slowest of link, workers and switch. What hosts and switch can carry comes
+    from 'switchfold calibrate', which measures this machine, or from a table of named hardware; it
+    is printed with its source.
 
     \b
     Examples:
       switchfold scheme predict --model vgg19 --iteration-ms 900 --rate 10G,1G
-      switchfold scheme predict --model resnet-152 --flops 5T --workers 4,8 --bucket 25M
+      switchfold scheme predict --model resnet-50 --flops 5T --workers 4,8 --bucket 25M
+      switchfold scheme predict --model bert-base --flops 20T --rate 100G --switch tofino
       switchfold scheme predict --model model.toml --rate 100M --json
     """
     model = find_model(model_name)
     computing = Computing(flops_per_s=flops, iteration_s=iteration_ms / 1e3)
-    capacity = Capacity(
-        worker_chunk_s=worker_us / 1e6,
-        switch_packet_s=switch_us / 1e6,
-        tcp_byte_s=tcp_ns / 1e9,
-        shared_cores=cores,
-    )
+    hardware = described_hardware(options)
+    hardware.check_rates(rates)
     strategies = [each for each in Strategy if each is not Strategy.INA or options["slots"] > 1]
     found = [
         predict(
@@ -189,7 +182,7 @@ def predict_command(  # noqa: PLR0913 - click passes options by name
             strategy,
             computing,
             bucket_bytes=int(bucket),
-            capacity=capacity,
+            capacity=hardware.capacity,
         )
         for rate in rates
         for count in workers
@@ -199,13 +192,16 @@ def predict_command(  # noqa: PLR0913 - click passes options by name
         print_json(
             {
                 "model": model.name,
-                "capacity": dataclasses.asdict(capacity),
+                "hosts": dataclasses.asdict(hardware.hosts),
+                "switch": dataclasses.asdict(hardware.switch),
+                "capacity": dataclasses.asdict(hardware.capacity),
                 "predictions": [_as_dict(each) for each in found],
             }
         )
         return
     click.echo(f"{model.name}: {model.num_values:,} parameters ({model.source})")
-    click.echo(capacity.describe())
+    for line in hardware.describe():
+        click.echo(line)
     for rate in rates:
         rows = [each for each in found if each.link_bits_per_s == rate]
         print_table(

@@ -11,7 +11,6 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from ...hostlib.schemes.capacity import SWITCH_PACKET_S, TCP_BYTE_S, WORKER_CHUNK_S
 from ...hostlib.schemes.cluster import MIN_SLOTS, Cluster
 from ...hostlib.schemes.known_models import MODELS
 from ...hostlib.slots.wire import NUM_SLOTS, VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
@@ -117,39 +116,3 @@ def described_cluster(options: dict[str, Any], num_workers: int, rate_bits_per_s
         has_multicast=options["multicast"],
         flops_per_s=options["rebuild_flops"] or math.inf,
     )
-
-
-def capacity_options(function: _F) -> _F:
-    """Add the options for the capacity of hosts and switch."""
-    for option in reversed((
-        click.option(
-            "--worker-us",
-            default=1e6 * WORKER_CHUNK_S,
-            show_default=True,
-            type=click.FloatRange(0),
-            help="Processor time of a worker per chunk sent and received.",
-        ),
-        click.option(
-            "--switch-us",
-            default=1e6 * SWITCH_PACKET_S,
-            show_default=True,
-            type=click.FloatRange(0),
-            help="Processor time of the switch per packet; 0: it keeps up with its links.",
-        ),
-        click.option(
-            "--tcp-ns",
-            default=1e9 * TCP_BYTE_S,
-            show_default=True,
-            type=click.FloatRange(0),
-            help="Processor time of a host per byte that it sends over TCP.",
-        ),
-        click.option(
-            "--cores",
-            default=0,
-            show_default=True,
-            type=click.IntRange(0),
-            help="Cores that all workers and the switch share; 0: one for each of them.",
-        ),
-    )):  # fmt: skip
-        function = option(function)
-    return function

@@ -8,9 +8,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from .inception import inception_v3
-from .models import VGG19, VGG19_22K, Model, alexnet, resnet152
+from .models import RESNET_50, RESNET_152, VGG19, VGG19_22K, Model, alexnet
+from .transformers import bert_base, gpt2
 
 MODELS: Final[Mapping[str, Model]] = {
-    model.name: model for model in (VGG19, VGG19_22K, alexnet(), resnet152(), inception_v3())
+    model.name: model
+    for model in (
+        *(VGG19, VGG19_22K, alexnet(), RESNET_50, RESNET_152),
+        *(inception_v3(), bert_base(), gpt2()),
+    )
 }
 """By name."""

@@ -103,27 +103,27 @@ def alexnet() -> Model:
     )
 
 
-def resnet152() -> Model:
-    """Return ResNet-152."""
+def _resnet(name: str, counts: tuple[int, int, int, int]) -> Model:
+    """Return a residual network of bottleneck blocks, so many in each of four stages."""
     layers = [conv("conv1", 3, 64, 7, 112, bias=2 * 64)]
     inputs = 64
     for stage, (width, blocks, size) in enumerate(
-        ((64, 3, 56), (128, 8, 28), (256, 36, 14), (512, 3, 7)), start=2
+        zip((64, 128, 256, 512), counts, (56, 28, 14, 7), strict=True), start=2
     ):
         for block in range(1, blocks + 1):
-            name = f"conv{stage}_{block}"
+            prefix = f"conv{stage}_{block}"
             # In the original, the first convolution of a stage works on the larger image;
             # torchvision strides in the 3 x 3 one. Both have the same number of parameters.
             before = size * 2 if block == 1 and stage > 2 else size
-            layers.append(conv(f"{name}a", inputs, width, 1, before, bias=2 * width))
-            layers.append(conv(f"{name}b", width, width, 3, size, bias=2 * width))
-            layers.append(conv(f"{name}c", width, 4 * width, 1, size, bias=8 * width))
+            layers.append(conv(f"{prefix}a", inputs, width, 1, before, bias=2 * width))
+            layers.append(conv(f"{prefix}b", width, width, 3, size, bias=2 * width))
+            layers.append(conv(f"{prefix}c", width, 4 * width, 1, size, bias=8 * width))
             if block == 1:
-                layers.append(conv(f"{name}p", inputs, 4 * width, 1, size, bias=8 * width))
+                layers.append(conv(f"{prefix}p", inputs, 4 * width, 1, size, bias=8 * width))
             inputs = 4 * width
     layers += fully_connected("fc", 2048, 1000)
     return Model(
-        name="resnet-152",
+        name=name,
         source="He et al., arXiv 1512.03385, table 1; batch normalisation with its two vectors",
         layers=tuple(layers),
     )
@@ -132,3 +132,5 @@ def resnet152() -> Model:
 _VGG: Final = "Simonyan and Zisserman, arXiv 1409.1556, configuration E"
 VGG19: Final = _vgg19("vgg19", _VGG, 1000)
 VGG19_22K: Final = _vgg19("vgg19-22k", f"{_VGG}, with the 21,841 classes of ImageNet22K", 21_841)
+RESNET_50: Final = _resnet("resnet-50", (3, 4, 6, 3))
+RESNET_152: Final = _resnet("resnet-152", (3, 8, 36, 3))

@@ -23,10 +23,10 @@ from .cluster import Cluster
 from .cost import Scheme
 from .layer import Layer
 from .models import Model, ModelLayer
-from .tcp import stream_bytes
+from .tcp import ring_bytes
 from .wire_cost import ExchangeTime, seconds
 
-UNLIMITED: Final = Capacity(worker_chunk_s=0, switch_packet_s=0, tcp_byte_s=0)
+UNLIMITED: Final = Capacity()
 """Hosts and a switch that always keep up with their links."""
 BACKWARD_SHARE: Final = 2 / 3
 """Assumed share of the backward pass, which computes gradients of inputs and of weights."""
@@ -173,10 +173,8 @@ def ring_time(num_bytes: int, cluster: Cluster) -> ExchangeTime:
     workers = cluster.num_workers
     if workers == 1:
         return ExchangeTime(0.0, 0.0)
-    there, back = stream_bytes(2 * (workers - 1) / workers * num_bytes)
-    return ExchangeTime(
-        8 * (there + back) / cluster.link_bits_per_s, (workers - 1) * cluster.round_trip_s
-    )
+    sent = ring_bytes(2 * (workers - 1) / workers * num_bytes, cluster.link_bits_per_s)
+    return ExchangeTime(8 * sent / cluster.link_bits_per_s, (workers - 1) * cluster.round_trip_s)
 
 
 def choose(
@@ -249,7 +247,7 @@ def _exchange(
         return capacity.limit(scheme, layer, cluster)
     workers = cluster.num_workers
     sent = 2 * (workers - 1) / workers * layer.num_bytes
-    return capacity.limit_streams(ring_time(layer.num_bytes, cluster), sent, cluster)
+    return capacity.limit_ring(ring_time(layer.num_bytes, cluster), sent, cluster)
 
 
 def _buckets(

@@ -26,6 +26,14 @@ from switchfold.hostlib.schemes.prediction import (
 from switchfold.hostlib.schemes.tcp import SHARED_USE
 from switchfold.hostlib.schemes.wire_cost import ExchangeTime, seconds
 
+
+@pytest.fixture(autouse=True)
+def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no calibration of this user be found."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("SWITCHFOLD_CALIBRATION", raising=False)
+
+
 TOY = """
 name = "toy"
 [[layers]]
@@ -74,6 +82,10 @@ def test_sizes_and_operations_of_known_models() -> None:
     assert millions["vgg19"] == pytest.approx(143.667, abs=1e-3)
     assert millions["alexnet"] == pytest.approx(60.965, abs=1e-3)
     assert millions["resnet-152"] == pytest.approx(60.193, abs=1e-3)
+    assert MODELS["vgg19"].num_values == 143_667_240
+    assert MODELS["resnet-50"].num_values == 25_557_032
+    assert MODELS["bert-base"].num_values == 109_482_240
+    assert MODELS["gpt-2"].num_values == 124_439_808
     assert millions["vgg19-22k"] == pytest.approx(229.05, abs=1e-2)
     assert MODELS["inception-v3"].num_values == 27_161_264
     auxiliary = [each for each in MODELS["inception-v3"].layers if "auxiliary" in each.name]
@@ -85,6 +97,10 @@ def test_sizes_and_operations_of_known_models() -> None:
     assert operations["vgg19"] == pytest.approx(19.6, abs=0.1)
     assert operations["alexnet"] == pytest.approx(0.72, abs=0.01)
     assert operations["resnet-152"] == pytest.approx(11.5, abs=0.1)
+    assert operations["resnet-50"] == pytest.approx(4.09, abs=0.01)
+    # 2 operations per parameter of the blocks and token, and those of the attention.
+    assert operations["bert-base"] == pytest.approx(48.3, abs=0.1)
+    assert operations["gpt-2"] == pytest.approx(145.8, abs=0.1)
     assert operations["inception-v3"] == pytest.approx(5.72, abs=0.02)
 
 
