@@ -13,7 +13,7 @@ from typing import Final, cast
 try:
     import click
 
-    from .api.printable import escaped
+    from ..hostlib.observing.logs import escaped
     from .errors import ToolError
 except ModuleNotFoundError as exc:  # the package was installed for workers that join nothing
     sys.exit(

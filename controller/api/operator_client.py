@@ -22,6 +22,7 @@ from ...hostlib.credentials import (
 from ...hostlib.credentials.grpc_channels import handshake_problem, open_channel
 from ...hostlib.credentials.tokens import token_metadata, token_problem
 from ...hostlib.errors import ConfigurationError
+from ...hostlib.observing.logs import escaped
 from ..errors import (
     ConfigError,
     ControllerError,
@@ -38,7 +39,7 @@ from .operator_token import (
     operator_token,
     switch_credentials_at,
 )
-from .printable import escape_message, escaped
+from .printable import escape_message
 
 _R = TypeVar("_R", bound=Message)
 _TIMEOUT_S: Final = 15.0
