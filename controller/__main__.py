@@ -58,6 +58,10 @@ COMMANDS: Final = {
         "switchfold.controller.cli.tolerance.command:tolerance",
         "Find how much loss the training of a model bears.",
     ),
+    "top": (
+        "switchfold.controller.cli.top.command:top",
+        "Show what jobs, trees, links and switches do now.",
+    ),
     "tree": ("switchfold.controller.cli.tree:tree", "Look at aggregation trees, and plan them."),
     "trace": ("switchfold.controller.cli.trace:trace", "Look at traces of training: draw, sum up."),
     "testbed": (

@@ -16,7 +16,12 @@ import grpc
 from ..hostlib.control.session_api import session_pb2_grpc
 from ..hostlib.control.transfers_api import transfers_pb2_grpc
 from ..hostlib.observing.metric import MetricSamples
-from .api.operator_api import fabric_pb2_grpc, operator_pb2_grpc, schedule_pb2_grpc
+from .api.operator_api import (
+    activity_pb2_grpc,
+    fabric_pb2_grpc,
+    operator_pb2_grpc,
+    schedule_pb2_grpc,
+)
 from .api.operator_service import OperatorService
 from .api.session_service import SessionService
 from .config import ControllerConfig
@@ -30,6 +35,7 @@ from .jobs.membership import Membership
 from .leadership.leader import FileLeader, Leader
 from .leadership.leader_lease import LeaderLease
 from .listening import STOP_GRACE_S, ApiListener, log_options
+from .observing.activity_service import ActivityService
 from .observing.controller_metrics import (
     ObservedJob,
     put_database,
@@ -178,6 +184,9 @@ class ControllerServer:
             add_transfers(TransferService(self.transfers, self._endpoint.sources), server)
             add_schedule = cast("Any", schedule_pb2_grpc).add_ScheduleServicer_to_server
             add_schedule(ScheduleService(self.transfers), server)
+            add_activity = cast("Any", activity_pb2_grpc).add_ActivityServicer_to_server
+            activity = ActivityService(self._database, self.fabric_state, self.links)
+            add_activity(activity, server)
 
         server, self.address = await self._endpoint.listen(add_services)
         return server

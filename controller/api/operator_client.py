@@ -30,6 +30,7 @@ from ..errors import (
     OperatorRefusedError,
 )
 from .endpoint import connect
+from .operator_api import activity_pb2 as activity_pb
 from .operator_api import fabric_pb2 as fabric_pb
 from .operator_api import operator_pb2 as pb
 from .operator_api import schedule_pb2 as schedule_pb
@@ -58,6 +59,7 @@ class _Service(enum.Enum):
 
     OPERATOR = pb.DESCRIPTOR.services_by_name["Operator"].full_name
     FABRIC = fabric_pb.DESCRIPTOR.services_by_name["Fabric"].full_name
+    ACTIVITY = activity_pb.DESCRIPTOR.services_by_name["Activity"].full_name
     SCHEDULE = schedule_pb.DESCRIPTOR.services_by_name["Schedule"].full_name
 
 
@@ -183,6 +185,11 @@ class OperatorClient:
         """Return the live transfers of a job."""
         request = schedule_pb.ShowScheduleRequest(name=name)
         return self._call(_Service.SCHEDULE, "ShowSchedule", request, schedule_pb.ScheduleReport)
+
+    def show_activity(self, name: str) -> activity_pb.JobActivity:
+        """Return what the slots and links of a live job do now."""
+        request = activity_pb.ShowActivityRequest(name=name)
+        return self._call(_Service.ACTIVITY, "ShowActivity", request, activity_pb.JobActivity)
 
     def _check_choice(self) -> None:
         """Raise before the first call without credentials; where nobody listens, say that."""
