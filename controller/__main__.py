@@ -13,7 +13,7 @@ from typing import Final, cast
 try:
     import click
 
-    from .api.printable import escaped
+    from ..hostlib.observing.logs import escaped
     from .errors import ToolError
 except ModuleNotFoundError as exc:  # the package was installed for workers that join nothing
     sys.exit(
@@ -65,6 +65,10 @@ COMMANDS: Final = {
     "tolerance": (
         "switchfold.controller.cli.tolerance.command:tolerance",
         "Find how much loss the training of a model bears.",
+    ),
+    "top": (
+        "switchfold.controller.cli.top.command:top",
+        "Show what jobs, trees, links and switches do now.",
     ),
     "tree": ("switchfold.controller.cli.tree:tree", "Look at aggregation trees, and plan them."),
     "trace": (

@@ -208,6 +208,9 @@ class ControllerConfig:
     """Highest priority that any job is granted, 0 to 7. 0: all packets of all jobs share one queue.
     1: control packets alone leave first. From 2 on, tensors of a job that asks for it leave before
     those of others, which get what it leaves of a link."""
+    metrics: str = ""
+    """Where metrics for Prometheus are served: a port of 127.0.0.1, or "address:port"; "":
+    nowhere."""
     lease_s: float = 6.0
     """A worker that says nothing for so long is lost, though its connection stands; at least so
     long: workers may ask for more."""

@@ -23,7 +23,7 @@ from .api.callers.source_guard import SourceGuard
 from .api.endpoint import is_taken, with_port
 from .api.keepalive import probe_connections, server_options
 from .api.open_files import connection_options, max_connections
-from .api.operator_api import fabric_pb2, operator_pb2, schedule_pb2
+from .api.operator_api import activity_pb2, fabric_pb2, operator_pb2, schedule_pb2
 from .api.request_check import MAX_MESSAGE_BYTES
 from .api.request_guard import RequestGuard
 from .api.waiting_calls import take_waiting_joins, waiting_call_options
@@ -35,7 +35,7 @@ STOP_GRACE_S = 2.0
 """Calls that are under way get so long when the APIs stop."""
 SERVICES = tuple(
     service
-    for file in (session_pb2, transfers_pb2, operator_pb2, fabric_pb2, schedule_pb2)
+    for file in (session_pb2, transfers_pb2, operator_pb2, fabric_pb2, schedule_pb2, activity_pb2)
     for service in file.DESCRIPTOR.services_by_name.values()
 )
 """All that a controller serves."""

@@ -15,7 +15,13 @@ import grpc
 
 from ..hostlib.control.session_api import session_pb2_grpc
 from ..hostlib.control.transfers_api import transfers_pb2_grpc
-from .api.operator_api import fabric_pb2_grpc, operator_pb2_grpc, schedule_pb2_grpc
+from ..hostlib.observing.metric import MetricSamples
+from .api.operator_api import (
+    activity_pb2_grpc,
+    fabric_pb2_grpc,
+    operator_pb2_grpc,
+    schedule_pb2_grpc,
+)
 from .api.operator_service import OperatorService
 from .api.session_service import SessionService
 from .config import ControllerConfig
@@ -29,6 +35,14 @@ from .jobs.membership import Membership
 from .leadership.leader import FileLeader, Leader
 from .leadership.leader_lease import LeaderLease
 from .listening import STOP_GRACE_S, ApiListener, log_options
+from .observing.activity_service import ActivityService
+from .observing.controller_metrics import (
+    ObservedJob,
+    put_database,
+    put_jobs,
+    put_links,
+    put_switches,
+)
 from .rows.row_sets import RowSets
 from .switches.program import load_program
 from .switches.switch_session import DesiredState, SwitchSession
@@ -50,6 +64,8 @@ class ControllerServer:
         self.config = config
         self.address = ""
         """Where the APIs listen, with the port that was taken."""
+        self.is_serving = False
+        """Between the start of the APIs and the beginning of the end."""
         self._endpoint = ApiListener(config)
         self._program = load_program(config.variant, config.program_dir)
         if lease is not None:
@@ -120,8 +136,10 @@ class ControllerServer:
                 await make_room()
             server = await self._listen()
             _LOGGER.info("sessions and operators are served at %s", self.address)
+            self.is_serving = True
             yield
         finally:
+            self.is_serving = False
             if not self.leader.is_leader:
                 await _cancelled(tasks)  # calls of switches would be waited for
             self.transfers.close()
@@ -166,6 +184,9 @@ class ControllerServer:
             add_transfers(TransferService(self.transfers, self._endpoint.sources), server)
             add_schedule = cast("Any", schedule_pb2_grpc).add_ScheduleServicer_to_server
             add_schedule(ScheduleService(self.transfers), server)
+            add_activity = cast("Any", activity_pb2_grpc).add_ActivityServicer_to_server
+            activity = ActivityService(self._database, self.fabric_state, self.links)
+            add_activity(activity, server)
 
         server, self.address = await self._endpoint.listen(add_services)
         return server
@@ -181,6 +202,17 @@ class ControllerServer:
         """Return the token of a session job, None if no such job lives."""
         live = self.membership.live_job(job_name)
         return None if live is None else live.token
+
+    def put_metrics(self, samples: MetricSamples) -> None:
+        """Put what is known now; no switch is called."""
+        put_database(samples, self._database)
+        figures = [
+            ObservedJob(job=job, live=self.membership.live_job(job.name))
+            for job in self._database.jobs(is_live_only=True)
+        ]
+        put_jobs(samples, figures, self.fabric_watch.meter.last)
+        put_switches(samples, self.links, self._database.live_views())
+        put_links(samples, self.fabric_state, self.fabric_watch.meter)
 
     def _replan(self, jobs: Collection[JobNumber], reason: str, is_broken: bool) -> None:
         """Have jobs pass to other trees."""

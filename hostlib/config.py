@@ -39,6 +39,9 @@ SWITCHFOLD_TOLERANCE       what DDP's buckets in torch's process groups may lack
                            rank's own, or "FILE:MODEL" as `switchfold tolerance` measured it;
                            unset: nothing; the same on all ranks
 SWITCHFOLD_FILL            mean (default) or zero: what fills the gaps of these buckets
+SWITCHFOLD_METRICS         where this worker serves metrics: a port of 127.0.0.1, or ADDRESS:PORT
+SWITCHFOLD_LOG_FORMAT      text or json: log to standard error, from `Session.join` on, unless the
+                           program has a log; all processes read it (hostlib.observing.logs)
 SWITCHFOLD_TRACE           folder, or name ending in .json, for a trace of each rank (hostlib.torch)
 """
 
@@ -349,6 +352,7 @@ def complete_from_environment(
         "credentials": environment.text("SWITCHFOLD_CREDENTIALS", "") or None,
         "insecure": environment.number("SWITCHFOLD_INSECURE", "0") != 0,
         "job_token": environment.text("SWITCHFOLD_JOB_TOKEN", ""),
+        "metrics": environment.text("SWITCHFOLD_METRICS", ""),
     }
     defaults = SessionOptions()
     return replace(

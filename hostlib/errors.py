@@ -73,6 +73,7 @@ HostlibError
 |- HotRowError (also ValueError): a sketch or a lane layout that is damaged, or keys that do not fit
 |- TraceError: a file of a timeline cannot be written or read
 |- LatencyLogError: a latency log that cannot be written, or pyarrow is missing
+|- MetricsError: an address for metrics that cannot be used, or prometheus-client is missing
 `- TransportError
    |- TransportPermissionError (also PermissionError)
    |- InterfaceMissingError
@@ -429,6 +430,10 @@ class TraceError(HostlibError):
 
 class LatencyLogError(HostlibError):
     """A latency log cannot be written, or pyarrow is missing."""
+
+
+class MetricsError(HostlibError):
+    """Metrics cannot be served at an address, or prometheus-client is missing."""
 
 
 class TransportError(HostlibError):

@@ -137,6 +137,9 @@ class SessionOptions:
     job_run: str = ""
     """Tells jobs apart that have the same `job_token` one after the other; the same on all workers.
     Without it, a token opens one job, and never another one."""
+    metrics: str = ""
+    """Where the process serves metrics for Prometheus: a port of 127.0.0.1, or ADDRESS:PORT; "":
+    nowhere. Sessions of one process that say the same share it."""
 
     def __post_init__(self) -> None:
         """Check ranges."""

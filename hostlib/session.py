@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 from numpy.typing import NDArray
 
@@ -27,6 +27,7 @@ from .errors import (
 )
 from .future import AllgatherFuture, AllreduceFuture
 from .loss_tolerance import LossTolerance
+from .observing.logs import set_up_worker_logs
 from .options import (
     NonfinitePolicy,
     Precision,
@@ -46,6 +47,9 @@ from .session_checks import (
 )
 from .transports.base import Transport, trees_transport
 
+if TYPE_CHECKING:
+    from .observing.worker_metrics import SessionMeter
+
 _logger = logging.getLogger(__name__)
 
 
@@ -64,8 +68,11 @@ class Session:
         options: SessionOptions,
         link: ControllerLink | None,
         peers: PeerServer | None = None,
+        *,
+        meter: SessionMeter | None = None,
     ) -> None:
         self.options = options
+        self._meter = meter
         self._transport = transport
         self._link = link
         self._lock = threading.Lock()
@@ -88,6 +95,8 @@ class Session:
         )
         if link is not None:
             link.listen(self._engine)
+        if meter is not None:
+            meter.attach(lambda: self.statistics)
 
     @classmethod
     def direct(
@@ -144,6 +153,7 @@ class Session:
 
         with contextlib.ExitStack() as undo:
             undo.callback(transport.close)
+            set_up_worker_logs()
             options = with_moved(options, moved, "Session.join")
             if not options.is_joining:
                 check_worker(worker_id, num_workers)
@@ -159,6 +169,9 @@ class Session:
             )
             if options.path == "transposed":
                 trees_transport(transport)
+            meter = _open_meter(options, job, worker_id)
+            if meter is not None:
+                undo.callback(meter.close)
             peers = _open_peers(transport, options)
             if peers is not None:
                 undo.callback(peers.close)
@@ -173,7 +186,7 @@ class Session:
             link = GrpcControllerLink(controller, request)
             undo.callback(link.close)
             view = link.join(options.join_timeout_s, options.taken_wait_s)
-            session = cls(view, transport, options, link, peers)
+            session = cls(view, transport, options, link, peers, meter=meter)
             undo.pop_all()
         return session
 
@@ -293,7 +306,10 @@ class Session:
                 previous=old,
             )
             submissions.append((array, summation))
-        return self._engine.submit(submissions, self._checked(timeout_s))
+        futures = self._engine.submit(submissions, self._checked(timeout_s))
+        if self._meter is not None:
+            self._meter.clock.watch(futures)
+        return futures
 
     @property
     def can_multicast(self) -> bool:
@@ -317,7 +333,10 @@ class Session:
                 " a switch copies blocks if all workers are connected to it; send the arrays by"
                 " other means"
             )
-        return self._engine.gather(array, self._checked(timeout_s))
+        future = self._engine.gather(array, self._checked(timeout_s))
+        if self._meter is not None:
+            self._meter.clock.watch((future,))
+        return future
 
     def _checked(self, timeout_s: float | None) -> float:
         if timeout_s is None:
@@ -364,6 +383,8 @@ class Session:
             if self._is_closed:
                 return
             self._is_closed = True
+        if self._meter is not None:
+            self._meter.close()
         position = self._engine.close()
         self._transport.close()
         if self._link is not None:
@@ -386,6 +407,15 @@ class Session:
 def break_session(session: Session, error: HostlibError) -> None:
     """End a session's allreduces with `error`, and refuse later ones: for the torch backend."""
     session._engine.fail(error)  # pyright: ignore[reportPrivateUsage]
+
+
+def _open_meter(options: SessionOptions, job: str, worker_id: int) -> SessionMeter | None:
+    """Serve metrics, if the options say where; raises MetricsError."""
+    if not options.metrics:
+        return None
+    from .observing.worker_metrics import SessionMeter  # noqa: PLC0415 - only when it is needed
+
+    return SessionMeter(options.metrics, job, worker_id)
 
 
 def _open_peers(transport: Transport, options: SessionOptions) -> PeerServer | None:

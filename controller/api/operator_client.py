@@ -22,6 +22,7 @@ from ...hostlib.credentials import (
 from ...hostlib.credentials.grpc_channels import handshake_problem, open_channel
 from ...hostlib.credentials.tokens import token_metadata, token_problem
 from ...hostlib.errors import ConfigurationError
+from ...hostlib.observing.logs import escaped
 from ..errors import (
     ConfigError,
     ControllerError,
@@ -29,6 +30,7 @@ from ..errors import (
     OperatorRefusedError,
 )
 from .endpoint import connect
+from .operator_api import activity_pb2 as activity_pb
 from .operator_api import fabric_pb2 as fabric_pb
 from .operator_api import operator_pb2 as pb
 from .operator_api import schedule_pb2 as schedule_pb
@@ -38,7 +40,7 @@ from .operator_token import (
     operator_token,
     switch_credentials_at,
 )
-from .printable import escape_message, escaped
+from .printable import escape_message
 
 _R = TypeVar("_R", bound=Message)
 _TIMEOUT_S: Final = 15.0
@@ -57,6 +59,7 @@ class _Service(enum.Enum):
 
     OPERATOR = pb.DESCRIPTOR.services_by_name["Operator"].full_name
     FABRIC = fabric_pb.DESCRIPTOR.services_by_name["Fabric"].full_name
+    ACTIVITY = activity_pb.DESCRIPTOR.services_by_name["Activity"].full_name
     SCHEDULE = schedule_pb.DESCRIPTOR.services_by_name["Schedule"].full_name
 
 
@@ -182,6 +185,11 @@ class OperatorClient:
         """Return the live transfers of a job."""
         request = schedule_pb.ShowScheduleRequest(name=name)
         return self._call(_Service.SCHEDULE, "ShowSchedule", request, schedule_pb.ScheduleReport)
+
+    def show_activity(self, name: str) -> activity_pb.JobActivity:
+        """Return what the slots and links of a live job do now."""
+        request = activity_pb.ShowActivityRequest(name=name)
+        return self._call(_Service.ACTIVITY, "ShowActivity", request, activity_pb.JobActivity)
 
     def _check_choice(self) -> None:
         """Raise before the first call without credentials; where nobody listens, say that."""

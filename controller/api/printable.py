@@ -1,31 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Untrusted text for a log, a terminal or an error: escaped and shortened."""
+"""Untrusted text for a terminal or an error: escaped and shortened."""
 
 from __future__ import annotations
 
-import logging
-from typing import Any, Final
+from typing import Final
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
+
+from ...hostlib.observing.logs import escaped
 
 _QUOTED: Final = 64
 """Characters of a value that an error shows."""
 MAX_DETAILS: Final = 2000
 """Characters of a refusal; gRPC drops metadata beyond 8 KiB."""
-
-
-def escaped(text: str, keep: str = "") -> str:
-    r"""Return the text with unprintable characters as \x1b or \u202e; those in `keep` stay."""
-    if text.isprintable():
-        return text
-    return "".join(
-        character
-        if character.isprintable() or character in keep
-        else character.encode("unicode_escape", "surrogatepass").decode()
-        for character in text
-    )
 
 
 def quoted(text: str) -> str:
@@ -55,16 +44,3 @@ def escape_message(message: Message) -> None:
                 value[:] = [escaped(text) for text in value]
             else:
                 setattr(message, field.name, escaped(value))
-
-
-class EscapingFormatter(logging.Formatter):
-    """Formats records so that each is one line, whatever names and texts are in it."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        """Escape the message."""
-        record.message = escaped(record.message)
-        return super().formatMessage(record)
-
-    def formatException(self, ei: Any) -> str:  # noqa: N802
-        """Escape a traceback; it keeps its lines."""
-        return escaped(super().formatException(ei), keep="\n")

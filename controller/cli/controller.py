@@ -11,12 +11,13 @@ import gc
 import logging
 import os
 import signal
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import click
 
+from ...hostlib.observing.logs import VARIABLE, LogFormat, set_up_logs
 from ..api.open_files import raise_limit
-from ..api.printable import EscapingFormatter
 from ..config import (
     VARIANTS,
     ControllerConfig,
@@ -31,6 +32,7 @@ from ..database.postgres_url import PostgresUrl
 from ..database.schema import SCHEMA_VERSION
 from ..errors import ConfigError
 from ..leadership.candidate import Candidate
+from ..observing.controller_metrics import ControllerScrape
 from ..server import ControllerServer
 
 _LOGGER = logging.getLogger(__name__)
@@ -164,13 +166,26 @@ def controller() -> None:
     type=int,
     help="Least P4Runtime election id; each start takes a higher one, and the highest is primary.",
 )
+@click.option(
+    "--metrics",
+    metavar="[ADDRESS:]PORT",
+    help="Serve metrics for Prometheus here, at 127.0.0.1 without an address; 0 takes any port,"
+    " which the log names.",
+)
 @click.option("--ready-fd", type=int, help="Descriptor that gets 'ready' once workers can join.")
+@click.option(
+    "--log-format",
+    type=click.Choice([str(each) for each in LogFormat]),
+    help=f"Lines of the log on standard error.  [default: {VARIABLE}, else text]",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Log P4Runtime events too.")
 def run(
+    *,
     path: Path | None,
     switches: tuple[str, ...],
     hosts: tuple[str, ...],
     ready_fd: int | None,
+    log_format: str | None,
     verbose: bool,
     **options: object,
 ) -> None:
@@ -187,7 +202,9 @@ def run(
     \b
     Exit codes: 0 stopped by a signal, 1 error, 2 wrong use.
     """  # fmt: skip
-    _set_up_logging(is_verbose=verbose)
+    set_up_logs(log_format, filters=[_without_foreign_traceback])
+    level = logging.DEBUG if verbose else logging.CRITICAL
+    logging.getLogger("finsy").setLevel(level)
     _LOGGER.info("up to %d files may be open, one for each worker", raise_limit())
     config = load_config(path, switches=tuple(parse_switch(text) for text in switches), **options)
     asyncio.run(_run(_with_hosts(config, hosts), ready_fd))
@@ -269,8 +286,35 @@ async def _run(config: ControllerConfig, ready_fd: int | None) -> None:
         await serving
 
 
+@contextlib.asynccontextmanager
+async def _metrics(config: ControllerConfig) -> AsyncGenerator[ControllerScrape]:
+    """Serve metrics if the configuration says where; raises MetricsError."""
+    scrape = ControllerScrape(asyncio.get_running_loop())
+    if not config.metrics:
+        yield scrape
+        return
+    from ...hostlib.observing.metrics_server import MetricsServer  # noqa: PLC0415 - when needed
+
+    server = MetricsServer(config.metrics, scrape.fill)
+    try:
+        yield scrape
+    finally:
+        await asyncio.to_thread(server.close)  # an answer under way needs this loop
+
+
 async def _serve(
     config: ControllerConfig, ready_fd: int | None, is_started: asyncio.Event, stop: asyncio.Event
+) -> None:
+    async with _metrics(config) as scrape:
+        await _serve_measured(config, scrape, ready_fd, is_started, stop)
+
+
+async def _serve_measured(
+    config: ControllerConfig,
+    scrape: ControllerScrape,
+    ready_fd: int | None,
+    is_started: asyncio.Event,
+    stop: asyncio.Event,
 ) -> None:
     def announce(text: str) -> None:
         click.echo(text)
@@ -283,10 +327,12 @@ async def _serve(
         # What is there now stays: full collections, which take 70 ms with it, need not look at it.
         gc.collect()
         gc.freeze()
+        scrape.leader = server
         announce(f"ready: workers and operators may connect to {server.address}")
 
     def announce_standby(address: str) -> None:
         gc.unfreeze()  # what a leader has left may go
+        scrape.leader = None
         announce(f"standby: another controller leads; this one answers at {address}")
 
     if isinstance(config.database, PostgresUrl):
@@ -305,16 +351,6 @@ async def _serve(
     async with server.serve():
         announce_leader(server)
         await stop.wait()
-
-
-def _set_up_logging(*, is_verbose: bool) -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(EscapingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
-    finsy = logging.getLogger("finsy")
-    finsy.setLevel(logging.DEBUG if is_verbose else logging.CRITICAL)
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(_without_foreign_traceback)
 
 
 def _without_foreign_traceback(record: logging.LogRecord) -> bool:

@@ -16,6 +16,7 @@ from ..api.operator_client import OperatorClient
 from ..config import SwitchConfig, parse_switch
 from .doctor import Check, Status
 from .doctor.machine import check_machine
+from .doctor.slow_job import check_slow_job
 from .doctor.system import (
     check_callers,
     check_controller,
@@ -40,15 +41,30 @@ _COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "red"}
     metavar="NAME=HOST:PORT[/ID]",
     help="Check this switch too, even without a controller; repeat for several.",
 )
+@click.option(
+    "--why-slow",
+    "slow_job",
+    metavar="JOB",
+    help="Only measure what limits this running job.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=1),
+    default=5.0,
+    show_default=True,
+    help="How long --why-slow looks at the job.",
+)
 @click.option("--interface", "interfaces", multiple=True, help="Check this interface too.")
 @switch_credentials_option
 @controller_option
 @json_option
-def doctor(
+def doctor(  # noqa: PLR0913 - click passes options by name
     *,
     is_local: bool,
     switches: tuple[str, ...],
     interfaces: tuple[str, ...],
+    slow_job: str | None,
+    seconds: float,
     switch_credentials: Path | None,
     client: OperatorClient,
     is_json: bool,
@@ -57,15 +73,21 @@ def doctor(
 
     Every line says ok, warn or fail; whatever is not ok comes with a remedy.
 
+    With --why-slow, name the link, the worker or the processor that limits a job, by what its
+    switches count meanwhile; or say "cannot tell", and why.
+
     \b
     Examples:
       switchfold doctor
       switchfold doctor --local
+      switchfold doctor --why-slow train --seconds 10
       switchfold doctor --switch s1=127.0.0.1:9559 --interface s1-eth1 --json
       switchfold doctor --switch-credentials /etc/switchfold/alice-of-switches
     """  # fmt: skip
-    checks = check_machine(interfaces)
-    if not is_local:
+    checks = [] if slow_job is not None else check_machine(interfaces)
+    if slow_job is not None:
+        checks.append(check_slow_job(client, slow_job, seconds))
+    elif not is_local:
         checks += _check_system(
             client, [parse_switch(text) for text in switches], switch_credentials
         )

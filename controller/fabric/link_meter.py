@@ -35,7 +35,7 @@ _HELD_S: Final = 10.0
 """A direction that was found dead keeps its link dead for so long, unless frames arrive in it."""
 _LONGEST_HELD_S: Final = 640.0
 """Each further death doubles the time, up to this."""
-_ROUND_OUTCOMES: Final = (Outcome.COMPLETED, Outcome.FLUSHED)
+ROUND_OUTCOMES: Final = (Outcome.COMPLETED, Outcome.FLUSHED)
 """Outcomes at a root that mean that one result was sent down."""
 
 CountsByPort = Mapping[tuple[str, int], tuple[Count, Count]]
@@ -193,7 +193,7 @@ class LinkMeter:
                 _LOGGER.debug("no counters of tree %d at %s: %s", tree_id, root, exc)
                 return
             rounds[tree_id] = sum(
-                counts[outcome].packets for outcome in _ROUND_OUTCOMES if outcome in counts
+                counts[outcome].packets for outcome in ROUND_OUTCOMES if outcome in counts
             )
 
         trees = [tree for view in views for tree in view.trees]

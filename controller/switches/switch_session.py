@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import enum
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,9 +28,10 @@ from ..fabric.fabric import Fabric
 from ..fabric.routes import routes_at
 from ..jobs.job import Generation, Placement, TreeId
 from ..leadership.leader import Leader
-from ..tables import outcome
+from ..tables import outcome, slot_state
 from ..tables.hot_row import RowPlacement
 from ..tables.outcome import Count, OrdinaryOutcome
+from ..tables.slot_state import CopyIndex, SlotCopy
 from .arbitration import arbitrate_by_term, highest_without_primary
 from .packet_io import answer_arp
 from .program import AggregationProgram, describe
@@ -256,6 +257,18 @@ class SwitchSession:
                 ports.update(server.port for server in placement.tree.row_servers)
         async with self._calls("a read") as (switch, _):
             return await outcome.read_port_counts(switch, sorted(ports))
+
+    async def find_open_copies(
+        self, slots: Iterable[int], generation: Generation
+    ) -> list[CopyIndex]:
+        """Return the copies of these slots whose round of this generation is open."""
+        async with self._calls("a read") as (switch, _):
+            return await slot_state.find_open_copies(switch, slots, generation)
+
+    async def read_slot_copies(self, copies: Iterable[CopyIndex]) -> list[SlotCopy]:
+        """Return what these copies of slots hold."""
+        async with self._calls("a read") as (switch, _):
+            return await slot_state.read_slot_copies(switch, copies)
 
     def find_mac(self, address: str) -> str | None:
         """Return the MAC address behind an IPv4 address: the service, hosts, then members."""

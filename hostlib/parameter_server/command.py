@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import logging
 import signal
 import socket
 import sys
@@ -23,9 +25,10 @@ from ..config import (
 )
 from ..credentials import Credentials, credentials_in
 from ..errors import ConfigurationError, HostlibError
+from ..observing.logs import LogFormat, set_up_logs
 from .hot_server.options import HotRowOptions
 from .options import ServerOptions, StragglerDrop
-from .repeated_messages import set_up_log
+from .repeated_messages import RepeatFilter
 from .rules import RuleKind
 from .server import ParameterServer
 from .switch_groups.options import SwitchGroupOptions
@@ -142,6 +145,17 @@ def _parser(program: str) -> argparse.ArgumentParser:
         type=Path,
         metavar="DIRECTORY",
         help="write arrivals of requests, load and updates here, for `switchfold report latency`",
+    )
+    parser.add_argument(
+        "--log-format",
+        choices=[str(each) for each in LogFormat],
+        help="lines of the log on standard error (SWITCHFOLD_LOG_FORMAT, else text)",
+    )
+    parser.add_argument(
+        "--metrics",
+        default="",
+        metavar="[ADDRESS:]PORT",
+        help="serve metrics for Prometheus here, at 127.0.0.1 without an address; 0 takes any port",
     )
     parser.add_argument(
         "--controller", metavar="HOST:PORT", help="for hot rows, and for scheduled updates"
@@ -267,8 +281,8 @@ def run(arguments: Sequence[str], *, program: str = PROGRAM) -> int:
     drop = None
     if options.drop_after is not None:
         drop = StragglerDrop(deadline_s=options.drop_after, quorum=options.quorum)
-    set_up_log()
     try:
+        set_up_logs(options.log_format, level=logging.WARNING, filters=[RepeatFilter()])
         with _stop_signal() as await_stop:
             return _serve(options, drop, await_stop)
     except HostlibError as error:
@@ -327,7 +341,11 @@ def _serve(
         insecure=options.insecure,
         job=options.job,
     )
-    with server:
+    with server, contextlib.ExitStack() as stack:
+        if options.metrics:
+            from .metrics import serve_metrics  # noqa: PLC0415 - only when it is needed
+
+            stack.enter_context(serve_metrics(server, options.metrics, job=options.job))
         print(f"listening on {server.address}:{server.port}", flush=True)
         await_stop()
         counters = server.counters + server.tables.counters + server.updates.counters

@@ -44,14 +44,3 @@ class RepeatFilter(logging.Filter):
         if left_out:
             record.msg = f"{text} ({left_out} more like this were left out)"
         return True
-
-
-def set_up_log() -> None:
-    """Write warnings to standard error with their time; a program that has a log keeps it."""
-    handler = logging.StreamHandler()
-    handler.addFilter(RepeatFilter())
-    logging.basicConfig(
-        level=logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        handlers=[handler],
-    )

@@ -37,7 +37,8 @@ class _Verbs(click.Group):
         if cmd_name not in VERBS:
             return None
         verb = getattr(importlib.import_module(f".{VERBS[cmd_name]}", __package__), cmd_name)
-        if cmd_name != "run":  # which loads more
+        if cmd_name != "run":  # which loads more, and has a log of its own
+            logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
             collect_again()
         return verb
 
@@ -48,4 +49,3 @@ class _Verbs(click.Group):
 @click.version_option(package_name="switchfold", prog_name="softswitch")
 def main() -> None:
     """A P4 switch that compiles BMv2 JSON to native code."""
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")

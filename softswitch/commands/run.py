@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -21,6 +22,7 @@ from .run_options import RunOptions
 from .stop_signal import stop_signal
 
 if TYPE_CHECKING:
+    from ...hostlib.observing.metrics_server import MetricsServer
     from ..p4runtime.service.server import P4RuntimeServer
     from .running_trace import RunningTrace
 
@@ -50,7 +52,7 @@ def run(options: RunOptions) -> None:
 
     The switch starts with PROGRAM (BMv2 JSON), or empty until a controller loads a program.
     """
-    logging.getLogger().setLevel(options.log_level.upper())
+    _set_up_logs(options)
     logger.info("%s", options.describe())
     with errors_in_words():
         # Before stop_signal takes the signals, so that Ctrl-C ends a compilation.
@@ -59,6 +61,17 @@ def run(options: RunOptions) -> None:
         with stop_signal() as await_stop, contextlib.ExitStack() as stack:
             _bring_up(options, compiled, stack)
             await_stop()
+
+
+def _set_up_logs(options: RunOptions) -> None:
+    from ...hostlib.errors import ConfigurationError  # noqa: PLC0415 - other verbs need no hostlib
+    from ...hostlib.observing.logs import set_up_logs  # noqa: PLC0415
+
+    try:
+        set_up_logs(options.log_format)
+    except ConfigurationError as exc:
+        raise click.ClickException(str(exc)) from exc
+    logging.getLogger().setLevel(options.log_level.upper())
 
 
 def _bring_up(
@@ -105,6 +118,8 @@ def _bring_up(
     except CredentialsError as exc:
         raise click.ClickException(str(exc)) from exc
     stack.callback(server.stop)
+    if options.metrics is not None:
+        stack.enter_context(_serve_metrics(switch, options.metrics))
     if options.entries is not None:
         from ..p4runtime.entities.entries import load_entries  # noqa: PLC0415
 
@@ -137,6 +152,17 @@ def _bring_up(
     if options.ready_fd is not None:
         os.write(options.ready_fd, b"ready\n")
         os.close(options.ready_fd)
+
+
+def _serve_metrics(switch: Switch, address: str) -> MetricsServer:
+    from ...hostlib.errors import MetricsError  # noqa: PLC0415 - only when it is needed
+    from ...hostlib.observing.metrics_server import MetricsServer  # noqa: PLC0415
+    from ..switch.port_metrics import fill_port_metrics  # noqa: PLC0415
+
+    try:
+        return MetricsServer(address, partial(fill_port_metrics, switch.ports.all_statistics))
+    except MetricsError as exc:
+        raise click.ClickException(str(exc)) from exc
 
 
 def _trace(

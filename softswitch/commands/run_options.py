@@ -157,6 +157,23 @@ class RunOptions:
             help="Level of messages on stderr; debug includes the program's log_msg.",
         ),
     ]
+    log_format: Annotated[
+        str | None,
+        option(
+            "--log-format",
+            type=click.Choice(("text", "json")),
+            help="Lines of the log on stderr.  [default: SWITCHFOLD_LOG_FORMAT, else text]",
+        ),
+    ]
+    metrics: Annotated[
+        str | None,
+        option(
+            "--metrics",
+            metavar="[ADDRESS:]PORT",
+            help="Serve metrics for Prometheus here, at 127.0.0.1 without an address; 0 takes any "
+            "port, which the log names.",
+        ),
+    ]
     pcap_dir: Annotated[
         Path | None, option("--pcap-dir", type=_FOLDER, help="Write a capture per port here.")
     ]

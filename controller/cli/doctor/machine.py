@@ -18,7 +18,7 @@ from .check import Check, fail, ok, warn
 
 PACKAGES: Final = (
     "numpy", "finsy", "grpcio", "protobuf", "click", "rich", "pyroute2", "matplotlib", "mlxtend",
-    "networkx",
+    "networkx", "prometheus-client",
 )  # fmt: skip
 COMPILERS: Final = ("cc", "gcc", "clang")
 _CAPABILITIES: Final = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21}

@@ -29,7 +29,7 @@ from controller_fixtures import (
 from switchfold.controller.__main__ import run as run_command
 from switchfold.controller.api.operator_api import operator_pb2
 from switchfold.controller.api.operator_client import OperatorClient
-from switchfold.controller.api.printable import EscapingFormatter, details, escaped, quoted
+from switchfold.controller.api.printable import details, quoted
 from switchfold.controller.api.request_check import (
     MAX_MESSAGE_BYTES,
     RANGES,
@@ -46,6 +46,7 @@ from switchfold.controller.listening import SERVICES
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.control.session_api import session_pb2_grpc
 from switchfold.hostlib.credentials.tokens import MAX_TOKEN_LENGTH, token_metadata
+from switchfold.hostlib.observing.logs import EscapingFormatter, escaped
 
 HOSTILE = ("\x1b[2J", "a\nb", "a\0b", "\x9b31m", "\u202egnp", "n" * 256)
 _NUMBERS = {

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 import sys
 
 from switchfold.hostlib.parameter_server.repeated_messages import INTERVAL_S, RepeatFilter
@@ -54,22 +53,3 @@ def test_tracebacks_always_pass() -> None:
             one = record("applying a change failed")
             one.exc_info = sys.exc_info()
             assert log.show(one)
-
-
-def test_set_up_log_writes_time_level_and_the_first_of_many() -> None:
-    program = (
-        "import logging\n"
-        "from switchfold.hostlib.parameter_server.repeated_messages import set_up_log\n"
-        "set_up_log()\n"
-        "for number in range(500): logging.getLogger('server').warning('request %d', number)\n"
-        "logging.getLogger('server').info('not shown')\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True
-    )
-    first = done.stderr.splitlines()[0]
-    assert first[:2] == "20"
-    assert first.endswith(" WARNING server: request 0")
-    assert "not shown" not in done.stderr
-    # A second may begin meanwhile, and then one more is shown.
-    assert all(line.endswith("were left out)") for line in done.stderr.splitlines()[1:])
