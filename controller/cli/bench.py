@@ -28,6 +28,7 @@ _SCRIPTS: Final = {
     "hot": "hot_rows/evaluation.py",
     "transport": "transport/evaluation.py",
     "accuracy": "transport/accuracy.py",
+    "fabric": "fabric/evaluation.py",
 }
 _DEFAULT: Final = "allreduce"
 
@@ -40,7 +41,7 @@ def bench(arguments: tuple[str, ...]) -> int:
     """Run a benchmark: allreduce against torch's Gloo ring (default) or another.
 
     Others are host, trees, contention, planning, installation, schemes, overlap, training, hot,
-    transport, accuracy.
+    transport, accuracy, fabric.
     All further options go to the script.
     """
     name, options = _DEFAULT, arguments
