@@ -61,7 +61,7 @@ class _Station:
                     return event
         except queue.Empty:
             raise FabricRunError(
-                f"no {kind.__name__} of the scheduler within {_WAIT_S:g} s; see the controller's log"
+                f"no {kind.__name__} of the scheduler within {_WAIT_S:g} s; see its log"
             ) from None
 
 

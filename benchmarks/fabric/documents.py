@@ -103,10 +103,10 @@ def load_corpus(folder: Path = FOLDER, num_documents: int = NUM_DOCUMENTS) -> Co
             f" {NUM_WORDS} and {num_documents + NUM_HELD_OUT}; install wordnet-base again"
         )
     chosen = np.random.default_rng(_SPLIT_SEED).permutation(len(bounds))
-    tokens = [
-        [number[word] for words in found[slice(*bounds[each])] for word in words if word in number]
-        for each in chosen[: num_documents + NUM_HELD_OUT]
-    ]
+    tokens: list[list[int]] = []
+    for first, end in (bounds[each] for each in chosen[: num_documents + NUM_HELD_OUT].tolist()):
+        inside = (word for words in found[first:end] for word in words)
+        tokens.append([number[word] for word in inside if word in number])
     starts = np.cumsum([0, *(len(each) for each in tokens)])
     whole = Documents(np.array([word for each in tokens for word in each], np.int64), starts)
     every = np.arange(len(whole))

@@ -18,6 +18,7 @@ or a process that ended; 2 when an option is wrong.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -28,13 +29,19 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
 from benchmarks.fabric import report  # noqa: E402
-from benchmarks.fabric.contenders import MISSING, FabricContender, chosen_contenders  # noqa: E402
+from benchmarks.fabric.contenders import (  # noqa: E402
+    BASELINE,
+    CONTENDERS,
+    MISSING,
+    FabricContender,
+    chosen_contenders,
+)
 from benchmarks.fabric.control_trip import control_trips  # noqa: E402
-from benchmarks.fabric.figures import figures_of, quantiles  # noqa: E402
+from benchmarks.fabric.figures import figures_of, joined_rows, quantiles  # noqa: E402
 from benchmarks.fabric.retraining import best_rate  # noqa: E402
 from benchmarks.fabric.rig import FabricRig, RunLimits, waits_for_grants  # noqa: E402
 from benchmarks.fabric.run_record import FabricRunError  # noqa: E402
-from benchmarks.fabric.settings import SIMULATED, Cell, ClusterSize, cells_of  # noqa: E402
+from benchmarks.fabric.settings import SIMULATED, Cell, ClusterSize, cell_name  # noqa: E402
 from benchmarks.fabric.tasks import WORKLOADS, FabricWorkload  # noqa: E402
 from benchmarks.simulator.traces import ComputeSetting, LinkSetting  # noqa: E402
 from benchmarks.support.machine import (  # noqa: E402
@@ -80,6 +87,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--contenders", default="", metavar="LIST", help="names; default all")
     add("--workers", type=checked(count), default=8, metavar="N", help="default 8")
     add("--seeds", type=checked(count), default=5, metavar="N", help="runs of each, default 5")
+    add("--first-seed", type=int, default=1, metavar="N", help="default 1")
     add(
         "--rate",
         type=checked(parse_rate),
@@ -95,13 +103,20 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="an option of the controller's table [transfers], such as learning_rate=\"inverse\";"
+        help='an option of the controller\'s table [transfers], such as learning_rate="inverse";'
         f" several times; default {', '.join(f'{k}={v}' for k, v in TRANSFERS.items())}",
     )
     add(
         "--quick",
         action="store_true",
         help="a few iterations of three workers in one cell, to see that all works",
+    )
+    add(
+        "--join",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="measure nothing: report earlier results (fabric.json) together",
     )
     add(
         "--out",
@@ -200,13 +215,13 @@ class FabricEvaluation:
         """Run all contenders, side by side for each seed."""
         options = self._options
         runs: dict[str, list[dict[str, Any]]] = {each.name: [] for each in options.contenders}
-        for seed in range(1, options.seeds + 1):
-            (cell,) = cells_of([links], [computing], seed)
+        for seed in range(options.first_seed, options.first_seed + options.seeds):
+            cell = Cell(links=links, computing=computing, seed=seed)
             for contender in options.contenders:
                 runs[contender.name].append(self._run(rig, contender, cell))
         return [
             {
-                "cell": cell.name,
+                "cell": cell_name(links, computing),
                 "links": links.value,
                 "computing": computing.value,
                 "contender": name,
@@ -218,9 +233,7 @@ class FabricEvaluation:
     def _run(self, rig: FabricRig, contender: FabricContender, cell: Cell) -> dict[str, Any]:
         options, workload = self._options, rig.workload
         target = self._target(workload)
-        limits = RunLimits(
-            target=target, limit_s=options.limit, most_iterations=options.iterations
-        )
+        limits = RunLimits(target=target, limit_s=options.limit, most_iterations=options.iterations)
         rate = contender.learning_rate
         record = rig.run(contender, cell, rate, limits)
         task = rig.task(cell, rate)
@@ -232,12 +245,24 @@ class FabricEvaluation:
             best_s, best = record.target_s, rate
         return {**figures, "best_target_s": best_s, "best_rate": best}
 
+    def join(self, files: Sequence[Path]) -> None:
+        """Take what earlier evaluations have measured."""
+        read = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+        self.trips_s = [trip_s for each in read for trip_s in each["control_trips_s"]]
+        self.rows = joined_rows(each["rows"] for each in read)
+        for name, rows in self.rows.items():
+            for cell in dict.fromkeys(row["cell"] for row in rows):
+                here = [row for row in rows if row["cell"] == cell]
+                self.say(report.cell_text(here, WORKLOADS[name]))
+            self._conclude(WORKLOADS[name], rows)
+
     def _conclude(self, workload: FabricWorkload, rows: list[dict[str, Any]]) -> None:
-        for contender in self._options.contenders[1:]:
+        for name in dict.fromkeys(row["contender"] for row in rows):
             for key, what in (("target_s", ""), ("best_target_s", ", each at its best rate")):
-                if key == "target_s" or workload.has_rate:
-                    grid = report.grid_text(rows, contender.name, key)
-                    self.say(f"\n{contender.title}: times as fast to the target{what}\n\n{grid}")
+                if name != BASELINE and (key == "target_s" or workload.has_rate):
+                    grid = report.grid_text(rows, name, key)
+                    title = f"{workload.title}, {CONTENDERS[name].title}"
+                    self.say(f"\n{title}: times as fast to the target{what}\n\n{grid}")
         trip = quantiles(self.trips_s)
         self.say(
             f"\nround trip to the scheduler with a plan: p50 {1e3 * trip['p50']:.1f} ms,"
@@ -246,10 +271,30 @@ class FabricEvaluation:
         for line in report.aims(rows, "target_s"):
             self.say(line)
 
+    def write(self, machine: dict[str, Any]) -> None:
+        """Write what there is so far, and draw it."""
+        options = self._options
+        content = {
+            "machine": machine,
+            "parameters": parameters_of(options),
+            "control_trips_s": self.trips_s,
+            "rows": self.rows,
+        }
+        write_json(options.out / "fabric.json", content)
+        (options.out / "fabric.md").write_text("\n".join(self.text) + "\n", "utf-8")
+        rows = {name: found for name, found in self.rows.items() if found}
+        titles = {each.name: each.title for each in WORKLOADS.values()}
+        report.draw(rows, titles, options.out / "fabric.png")
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark; SystemExit says why it stopped."""
     options = parse_options(arguments)
+    if options.join:
+        joined = FabricEvaluation(options)
+        joined.join(options.join)
+        joined.write({})
+        return
     check_machine(has_torch=False)
     machine = describe_machine(has_torch=False)
     evaluation = FabricEvaluation(options)
@@ -258,17 +303,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         evaluation.say(line)
     try:
         for _ in evaluation.measure():
-            content = {
-                "machine": machine,
-                "parameters": parameters_of(options),
-                "control_trips_s": evaluation.trips_s,
-                "rows": evaluation.rows,
-            }
-            write_json(options.out / "fabric.json", content)
-            (options.out / "fabric.md").write_text("\n".join(evaluation.text) + "\n", "utf-8")
-            rows = {name: found for name, found in evaluation.rows.items() if found}
-            titles = {each.name: each.title for each in options.workloads}
-            report.draw(rows, titles, options.out / "fabric.png")
+            evaluation.write(machine)
     except (TestbedError, ControllerError, FabricRunError) as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
     print(f"\nwrote {options.out / 'fabric.json'}, fabric.md and fabric.png")

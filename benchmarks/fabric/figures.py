@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +21,9 @@ _STEPS: Final = 60
 """Halvings of an interval of time."""
 
 
-def figures_of(record: RunRecord, size: ClusterSize, grant_waits_s: Sequence[float]) -> dict[str, Any]:
+def figures_of(
+    record: RunRecord, size: ClusterSize, grant_waits_s: Sequence[float]
+) -> dict[str, Any]:
     """Return what one run shows, without its times to the target at other rates."""
     rates = RateOverTime(size=size, trace=size.link_trace(record.cell))
     rows = list(itertools.chain.from_iterable(record.rows))
@@ -84,7 +86,7 @@ def messages_by_share(
             if row["version"]:
                 counts[rates.share(host, row["pushed_s"] - record.began_s)] += 1
     length = rates.trace.period_s if rates.trace.changes else seconds
-    exposed: Counter[float] = Counter()
+    exposed: defaultdict[float, float] = defaultdict(float)
     for period in range(1 + rates.period(seconds)):
         for host in rates.size.hosts[:-1]:
             lasted = min(length, seconds - period * length)
@@ -108,6 +110,21 @@ def least_time(limit: Callable[[float], float], wanted: float) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if limit(middle) >= wanted else (middle, high)
     return high
+
+
+def joined_rows(
+    several: Iterable[Mapping[str, Sequence[dict[str, Any]]]],
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of several evaluations by workload; runs of a cell follow each other."""
+    found: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+    for rows_of in several:
+        for workload, rows in rows_of.items():
+            known = found.setdefault(workload, {})
+            for row in rows:
+                key = row["cell"], row["contender"]
+                runs = [*known.get(key, {"runs": []})["runs"], *row["runs"]]
+                known[key] = {**row, "runs": sorted(runs, key=lambda run: run["seed"])}
+    return {workload: [*rows.values()] for workload, rows in found.items()}
 
 
 def speed_ups(

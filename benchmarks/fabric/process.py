@@ -52,9 +52,7 @@ class ServerProcess:
             transfers=transfers if plan.is_scheduled else None,
         )
         address = os.environ["SWITCHFOLD_ADDRESS"]
-        server = self._stack.enter_context(
-            ParameterServer(options, address=address, insecure=True)
-        )
+        server = self._stack.enter_context(ParameterServer(options, address=address, insecure=True))
         server.updates.on_update = self._note_commit
         server.updates.on_request = self._note_read
         self._server = server

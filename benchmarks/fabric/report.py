@@ -12,6 +12,7 @@ from typing import Any, Final
 from benchmarks.fabric.contenders import BASELINE, CONTENDERS, SCHEDULED
 from benchmarks.fabric.figures import grid_of, speed_ups
 from benchmarks.fabric.tasks import FabricWorkload
+from benchmarks.simulator.grid_plot import plain_number
 from benchmarks.simulator.spread import Spread
 from benchmarks.simulator.traces import ComputeSetting, LinkSetting
 
@@ -21,21 +22,16 @@ BEST_AIM: Final = 3.0
 CLEAN_AIM: Final = 0.95
 COLOURS: Final = {"plain": "#7f7f7f", "scheduled": "#9467bd", "ring": "#ff7f0e"}
 TIMES_HEAD: Final = (
-    "| contender | target, s | faster | at the best rate, s | faster | updates/s | of the link's limit"
-    " | updates to the target | that many at the limit, s |\n"
+    "| contender | target, s | faster | at the best rate, s | faster | updates/s"
+    " | of the link's limit | updates to the target | that many at the limit, s |\n"
     "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
 )
 NETWORK_HEAD: Final = (
-    "| contender | delay: mean, p99 | push, s: p50, p99 | get, s: p50, p99 | grant wait, ms: p50, p99"
-    " | drops | ms of processor per update: scheduler, server, switch"
+    "| contender | delay: mean, p99 | push, s: p50, p99 | get, s: p50, p99 "
+    "| grant wait, ms: p50, p99 | drops | ms of processor per update: scheduler, server, switch"
     " | updates/s of a worker, by share of its link's rate |\n"
     "|---|---:|---:|---:|---:|---:|---:|---|"
 )
-
-
-def cell_name(row: dict[str, Any]) -> str:
-    """Return the name of a row's cell."""
-    return f"links {row['links']}, computing {row['computing']}"
 
 
 def times_line(row: dict[str, Any], baseline: dict[str, Any]) -> str:
@@ -103,7 +99,7 @@ def cell_text(rows: Sequence[dict[str, Any]], workload: FabricWorkload) -> str:
     """Return both tables of one cell."""
     baseline = next(row for row in rows if row["contender"] == BASELINE)
     lines = [
-        f"\n{workload.title}, {cell_name(rows[0])}\n",
+        f"\n{workload.title}, {rows[0]['cell']}\n",
         TIMES_HEAD,
         *(times_line(row, baseline) for row in rows),
         "",
@@ -203,7 +199,7 @@ def _draw_speeds(axes: Any, rows: Sequence[dict[str, Any]], title: str) -> None:
             )
     axes.axhline(1.0, color="black", linewidth=0.8)
     axes.set_yscale("log", base=2)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_major_formatter(plain_number)
     axes.grid(axis="y", alpha=0.3)
     labels = [cell.replace("links ", "").replace(", computing ", "\n") for cell in cells]
     axes.set_xticks(range(len(cells)), labels, fontsize=7)

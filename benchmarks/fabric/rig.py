@@ -110,7 +110,7 @@ class FabricRig:
         self._ask(plan, "join", port=port)
         self._ask(plan, "start")
         rates = RateOverTime(size=self.size, trace=self.size.link_trace(cell))
-        changes = rates.changes(self.testbed.topology, limits.limit_s + _SPARE_S)
+        changes = rates.changes(limits.limit_s + _SPARE_S)
         before = self._processor()
         with changing_rates(self.testbed.link_rates, changes):
             began_s = time.monotonic()
@@ -225,5 +225,3 @@ def waits_for_grants(log: str, job: str) -> list[float]:
             elif event["event"] == "granted" and key in asked:
                 waits.append(event["time"] - asked.pop(key))
     return waits
-
-

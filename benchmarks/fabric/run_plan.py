@@ -59,8 +59,9 @@ class RunPlan:
     def of(cls, request: Mapping[str, Any]) -> Self:
         """Read what `request` made."""
         raw: Mapping[str, Any] = request["plan"]
-        plan = {field.name: raw[field.name] for field in fields(cls)}
-        return cls(**{**plan, "addresses": tuple(plan["addresses"])})
+        plan: dict[str, Any] = {field.name: raw[field.name] for field in fields(cls)}
+        plan["addresses"] = tuple(plan["addresses"])
+        return cls(**plan)
 
     @property
     def size(self) -> ClusterSize:

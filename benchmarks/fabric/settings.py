@@ -10,15 +10,15 @@ update's transfer is. Periods of redrawn links stay 5 s.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from benchmarks.simulator.link_trace import link_rate_changes, link_trace
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.traces import ComputeSetting, ComputeTrace, LinkSetting, LinkTrace
 from benchmarks.support.limits import ring_limit_s
-from switchfold.bmv2_topos import Topology
 from switchfold.bmv2_topos.network.rate_trace import LinkRateChange
 from switchfold.hostlib.schemes.tcp import TCP_FRAME_BYTES, TCP_PAYLOAD_BYTES
 
@@ -39,7 +39,7 @@ class Cell:
     @property
     def name(self) -> str:
         """Name both settings."""
-        return f"links {self.links.value}, computing {self.computing.value}"
+        return cell_name(self.links, self.computing)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +80,7 @@ class ClusterSize:
 
     def link_trace(self, cell: Cell) -> LinkTrace:
         """Return the shares of the links' rates over time."""
-        return LinkTrace(
-            setting=cell.links, seed=cell.seed, hosts=self.hosts, workers=self.hosts[:-1]
-        )
+        return link_trace(cell.links, cell.seed, len(self.hosts))
 
     def compute_trace(self, cell: Cell) -> ComputeTrace:
         """Return the computing times."""
@@ -104,19 +102,9 @@ class RateOverTime:
         """Return the share of its nominal rate that a host's link has."""
         return self.trace.shares(self.period(time_s))[host]
 
-    def changes(self, topology: Topology, until_s: float) -> list[LinkRateChange]:
-        """Return the rates of all links, each time that they may differ from before."""
-        link_of = {link.host: link.name for link in topology.links}
-        periods = 1 + self.period(until_s)
-        return [
-            LinkRateChange(
-                time_s=period * self.trace.period_s,
-                link=link_of[host],
-                rate_bits_per_s=round(share * self.size.rate_bits_per_s),
-            )
-            for period in range(periods)
-            for host, share in self.trace.shares(period).items()
-        ]
+    def changes(self, until_s: float) -> list[LinkRateChange]:
+        """Return the rates that links get, until a time."""
+        return [*link_rate_changes(self.trace, self.size.rate_bits_per_s, until_s)]
 
     def server_limit(self, until_s: float) -> float:
         """Return the most updates that the server's link lets in, or models out, until a time."""
@@ -144,8 +132,6 @@ class RateOverTime:
         )
 
 
-def cells_of(
-    links: Sequence[LinkSetting], computing: Sequence[ComputeSetting], seed: int
-) -> list[Cell]:
-    """Return the cells of a grid with one seed."""
-    return [Cell(links=each, computing=other, seed=seed) for each in links for other in computing]
+def cell_name(links: LinkSetting, computing: ComputeSetting) -> str:
+    """Name both settings."""
+    return f"links {links.value}, computing {computing.value}"

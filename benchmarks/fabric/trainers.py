@@ -220,9 +220,7 @@ class RingTrainer(Trainer):
 
     def start(self) -> None:
         """Connect; all listen by now."""
-        session = join_among_hosts(
-            self._plan.addresses[:-1], self._number, self._peers, TIMEOUT_S
-        )
+        session = join_among_hosts(self._plan.addresses[:-1], self._number, self._peers, TIMEOUT_S)
         self._session = self._stack.enter_context(session)  # it closes the peer server, too
         session.allreduce(np.zeros(1, np.float32)).result()
 
