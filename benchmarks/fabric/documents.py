@@ -102,9 +102,10 @@ def load_corpus(folder: Path = FOLDER, num_documents: int = NUM_DOCUMENTS) -> Co
             f"{folder} has {len(vocabulary)} words and {len(bounds)} documents, not"
             f" {NUM_WORDS} and {num_documents + NUM_HELD_OUT}; install wordnet-base again"
         )
-    chosen = np.random.default_rng(_SPLIT_SEED).permutation(len(bounds))
+    chosen: list[int] = np.random.default_rng(_SPLIT_SEED).permutation(len(bounds)).tolist()
     tokens: list[list[int]] = []
-    for first, end in (bounds[each] for each in chosen[: num_documents + NUM_HELD_OUT].tolist()):
+    for each in chosen[: num_documents + NUM_HELD_OUT]:
+        first, end = bounds[each]
         inside = (word for words in found[first:end] for word in words)
         tokens.append([number[word] for word in inside if word in number])
     starts = np.cumsum([0, *(len(each) for each in tokens)])
