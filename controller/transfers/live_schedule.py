@@ -75,6 +75,7 @@ class LiveSchedule:
             size_bytes=record.request.size_bytes,
             version=record.request.version - server.version_shift,
             norm=record.request.norm,
+            clock=record.request.clock,
         )
         self._scheduler.submit(request, self.now_s())
         self._last_number = number

@@ -59,6 +59,17 @@ def schedule_report(job: JobTransfers) -> pb.ScheduleReport:
         decide_s=cost.seconds,
         longest_s=cost.longest_s,
         open=len(open_records),
+        staleness=job.terms.staleness,
+        rates=[
+            pb.HostRates(
+                host=host,
+                up_bits_per_s=up,
+                down_bits_per_s=down,
+                link_up_bits_per_s=link_up,
+                link_down_bits_per_s=link_down,
+            )
+            for host, ((up, down), (link_up, link_down)) in job.tracker.slowed().items()
+        ],
     )
 
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-hostlib/control/transfers_api/transfers.proto\x12\x17switchfold.transfers.v1\"\xce\x03\n\x0eStationMessage\x12\x35\n\x08register\x18\x01 \x01(\x0b\x32!.switchfold.transfers.v1.RegisterH\x00\x12\x37\n\theartbeat\x18\x02 \x01(\x0b\x32\".switchfold.transfers.v1.HeartbeatH\x00\x12?\n\trequested\x18\x03 \x01(\x0b\x32*.switchfold.transfers.v1.TransferRequestedH\x00\x12?\n\tdelivered\x18\x04 \x01(\x0b\x32*.switchfold.transfers.v1.TransferDeliveredH\x00\x12?\n\twithdrawn\x18\x05 \x01(\x0b\x32*.switchfold.transfers.v1.TransferWithdrawnH\x00\x12>\n\tcommitted\x18\x06 \x01(\x0b\x32).switchfold.transfers.v1.UpdatesCommittedH\x00\x12>\n\rrate_observed\x18\x07 \x01(\x0b\x32%.switchfold.transfers.v1.RateObservedH\x00\x42\t\n\x07message\"\xca\x02\n\x10SchedulerMessage\x12\x39\n\nregistered\x18\x01 \x01(\x0b\x32#.switchfold.transfers.v1.RegisteredH\x00\x12;\n\x07granted\x18\x02 \x01(\x0b\x32(.switchfold.transfers.v1.TransferGrantedH\x00\x12;\n\x07\x64ropped\x18\x03 \x01(\x0b\x32(.switchfold.transfers.v1.TransferDroppedH\x00\x12;\n\x08\x65xpected\x18\x04 \x01(\x0b\x32\'.switchfold.transfers.v1.CommitExpectedH\x00\x12\x39\n\x07skipped\x18\x05 \x01(\x0b\x32&.switchfold.transfers.v1.CommitSkippedH\x00\x42\t\n\x07message\"\xcf\x01\n\x08Register\x12\x10\n\x08job_name\x18\x01 \x01(\t\x12\x12\n\nstation_id\x18\x02 \x01(\r\x12\x10\n\x08identity\x18\x03 \x01(\x0c\x12\x0c\n\x04host\x18\x04 \x01(\t\x12\x11\n\tjob_token\x18\x05 \x01(\t\x12\x14\n\x07tau_max\x18\x06 \x01(\rH\x00\x88\x01\x01\x12\x14\n\x07\x64iv_max\x18\x07 \x01(\x01H\x01\x88\x01\x01\x12\x0f\n\x07version\x18\x08 \x01(\x04\x12\x15\n\rnext_sequence\x18\t \x01(\x04\x42\n\n\x08_tau_maxB\n\n\x08_div_max\"\x1d\n\tHeartbeat\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"d\n\nRegistered\x12\x14\n\x0cgrant_wait_s\x18\x01 \x01(\x01\x12\x0f\n\x07lease_s\x18\x02 \x01(\x01\x12\x18\n\x10next_transfer_id\x18\x03 \x01(\x04\x12\x15\n\rnext_sequence\x18\x04 \x01(\x04\"n\n\x11TransferRequested\x12\x13\n\x0btransfer_id\x18\x01 \x01(\x04\x12\x11\n\tserver_id\x18\x02 \x01(\r\x12\x12\n\nsize_bytes\x18\x03 \x01(\x04\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12\x0c\n\x04norm\x18\x05 \x01(\x01\"C\n\x08RateSpan\x12\x0f\n\x07start_s\x18\x01 \x01(\x01\x12\r\n\x05\x65nd_s\x18\x02 \x01(\x01\x12\x17\n\x0frate_bits_per_s\x18\x03 \x01(\x04\"\x97\x01\n\x0fTransferGranted\x12\x13\n\x0btransfer_id\x18\x01 \x01(\x04\x12\x30\n\x05spans\x18\x02 \x03(\x0b\x32!.switchfold.transfers.v1.RateSpan\x12\x10\n\x08sequence\x18\x03 \x01(\x04\x12\r\n\x05\x64\x65lay\x18\x04 \x01(\x04\x12\x1c\n\x14learning_rate_factor\x18\x05 \x01(\x01\"E\n\x0fTransferDropped\x12\x13\n\x0btransfer_id\x18\x01 \x01(\x04\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\r\n\x05\x64\x65lay\x18\x03 \x01(\x04\"c\n\x11TransferDelivered\x12\x11\n\tworker_id\x18\x01 \x01(\r\x12\x13\n\x0btransfer_id\x18\x02 \x01(\x04\x12\x12\n\nis_granted\x18\x03 \x01(\x08\x12\x12\n\nis_refused\x18\x04 \x01(\x08\"C\n\x11TransferWithdrawn\x12\x13\n\x0btransfer_id\x18\x01 \x01(\x04\x12\x19\n\x11is_sent_ungranted\x18\x02 \x01(\x08\"#\n\x10UpdatesCommitted\x12\x0f\n\x07version\x18\x01 \x01(\x04\"H\n\x0cRateObserved\x12\x13\n\x0btransfer_id\x18\x01 \x01(\x04\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\x12\x0f\n\x07seconds\x18\x03 \x01(\x01\"w\n\x0e\x43ommitExpected\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x11\n\tworker_id\x18\x02 \x01(\r\x12\x13\n\x0btransfer_id\x18\x03 \x01(\x04\x12\x1c\n\x14learning_rate_factor\x18\x04 \x01(\x01\x12\r\n\x05\x64ue_s\x18\x05 \x01(\x01\"!\n\rCommitSkipped\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x32\xdf\x01\n\tTransfers\x12h\n\x0e\x46ollowAsWorker\x12\'.switchfold.transfers.v1.StationMessage\x1a).switchfold.transfers.v1.SchedulerMessage(\x01\x30\x01\x12h\n\x0e\x46ollowAsServer\x12\'.switchfold.transfers.v1.StationMessage\x1a).switchfold.transfers.v1.SchedulerMessage(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-hostlib/control/transfers_api/transfers.proto\x12\x17switchfold.transfers.v1\"\xce\x03\n\x0eStationMessage\x12\x35\n\x08register\x18\x01 \x01(\x0b\x32!.switchfold.transfers.v1.RegisterH\x00\x12\x37\n\theartbeat\x18\x02 \x01(\x0b\x32\".switchfold.transfers.v1.HeartbeatH\x00\x12?\n\trequested\x18\x03 \x01(\x0b\x32*.switchfold.transfers.v1.TransferRequestedH\x00\x12?\n\tdelivered\x18\x04 \x01(\x0b\x32*.switchfold.transfers.v1.TransferDeliveredH\x00\x12?\n\twithdrawn\x18\x05 \x01(\x0b\x32*.switchfold.transfers.v1.TransferWithdrawnH\x00\x12>\n\tcommitted\x18\x06 \x01(\x0b\x32).switchfold.transfers.v1.UpdatesCommittedH\x00\x12>\n\rrate_observed\x18\x07 \x01(\x0b\x32%.switchfold.transfers.v1.RateObservedH\x00\x42\t\n\x07message\"\x87\x03\n\x10SchedulerMessage\x12\x39\n\nregistered\x18\x01 \x01(\x0b\x32#.switchfold.transfers.v1.RegisteredH\x00\x12;\n\x07granted\x18\x02 \x01(\x0b\x32(.switchfold.transfers.v1.TransferGrantedH\x00\x12;\n\x07\x64ropped\x18\x03 \x01(\x0b\x32(.switchfold.transfers.v1.TransferDroppedH\x00\x12;\n\x08\x65xpected\x18\x04 \x01(\x0b\x32\'.switchfold.transfers.v1.CommitExpectedH\x00\x12\x39\n\x07skipped\x18\x05 \x01(\x0b\x32&.switchfold.transfers.v1.CommitSkippedH\x00\x12;\n\x07refused\x18( \x01(\x0b\x32(.switchfold.transfers.v1.TransferRefusedH\x00\x42\t\n\x07message\"\xf5\x01\n\x08Register\x12\x10\n\x08job_name\x18\x01 \x01(\t\x12\x12\n\nstation_id\x18\x02 \x01(\r\x12\x10\n\x08identity\x18\x03 \x01(\x0c\x12\x0c\n\x04host\x18\x04 \x01(\t\x12\x11\n\tjob_token\x18\x05 \x01(\t\x12\x14\n\x07tau_max\x18\x06 \x01(\rH\x00\x88\x01\x01\x12\x14\n\x07\x64iv_max\x18\x07 \x01(\x01H\x01\x88\x01\x01\x12\x16\n\tstaleness\x18( \x01(\rH\x02\x88\x01\x01\x12\x0f\n\x07version\x18\x08 \x01(\x04\x12\x15\n\rnext_sequence\x18\t \x01(\x04\x42\n\n\x08_tau_maxB\n\n\x08_div_maxB\x0c\n\n_staleness\"\x1d\n\tHeartbeat\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"d\n\nRegistered\x12\x14\n\x0cgrant_wait_s\x18\x01 \x01(\x01\x12\x0f\n\x07lease_s\x18\x02 \x01(\x01\x12\x18\n\x10next_transfer_id\x18\x03 \x01(\x04\x12\x15\n\rnext_sequence\x18\x04 \x01(\x04\"}\n\x11TransferRequested\x12\x13\n\x0btransfer_id\x18\x01 \x01(\x04\x12\x11\n\tserver_id\x18\x02 \x01(\r\x12\x12\n\nsize_bytes\x18\x03 \x01(\x04\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12\x0c\n\x04norm\x18\x05 \x01(\x01\x12\r\n\x05\x63lock\x18( \x01(\x04\"C\n\x08RateSpan\x12\x0f\n\x07start_s\x18\x01 \x01(\x01\x12\r\n\x05\x65nd_s\x18\x02 \x01(\x01\x12\x17\n\x0frate_bits_per_s\x18\x03 \x01(\x04\"\x97\x01\n\x0fTransferGranted\x12\x13\n\x0btransfer_id\x18\x01 \x01(\x04\x12\x30\n\x05spans\x18\x02 \x03(\x0b\x32!.switchfold.transfers.v1.RateSpan\x12\x10\n\x08sequence\x18\x03 \x01(\x04\x12\r\n\x05\x64\x65lay\x18\x04 \x01(\x04\x12\x1c\n\x14learning_rate_factor\x18\x05 \x01(\x01\"E\n\x0fTransferDropped\x12\x13\n\x0btransfer_id\x18\x01 \x01(\x04\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\r\n\x05\x64\x65lay\x18\x03 \x01(\x04\"6\n\x0fTransferRefused\x12\x13\n\x0btransfer_id\x18\x01 \x01(\x04\x12\x0e\n\x06reason\x18\x02 \x01(\t\"c\n\x11TransferDelivered\x12\x11\n\tworker_id\x18\x01 \x01(\r\x12\x13\n\x0btransfer_id\x18\x02 \x01(\x04\x12\x12\n\nis_granted\x18\x03 \x01(\x08\x12\x12\n\nis_refused\x18\x04 \x01(\x08\"C\n\x11TransferWithdrawn\x12\x13\n\x0btransfer_id\x18\x01 \x01(\x04\x12\x19\n\x11is_sent_ungranted\x18\x02 \x01(\x08\"#\n\x10UpdatesCommitted\x12\x0f\n\x07version\x18\x01 \x01(\x04\"x\n\x0cRateObserved\x12\x13\n\x0btransfer_id\x18\x01 \x01(\x04\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\x12\x0f\n\x07seconds\x18\x03 \x01(\x01\x12\x1b\n\x0enetwork_wait_s\x18( \x01(\x01H\x00\x88\x01\x01\x42\x11\n\x0f_network_wait_s\"w\n\x0e\x43ommitExpected\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x11\n\tworker_id\x18\x02 \x01(\r\x12\x13\n\x0btransfer_id\x18\x03 \x01(\x04\x12\x1c\n\x14learning_rate_factor\x18\x04 \x01(\x01\x12\r\n\x05\x64ue_s\x18\x05 \x01(\x01\"!\n\rCommitSkipped\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x32\xdf\x01\n\tTransfers\x12h\n\x0e\x46ollowAsWorker\x12\'.switchfold.transfers.v1.StationMessage\x1a).switchfold.transfers.v1.SchedulerMessage(\x01\x30\x01\x12h\n\x0e\x46ollowAsServer\x12\'.switchfold.transfers.v1.StationMessage\x1a).switchfold.transfers.v1.SchedulerMessage(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,33 +34,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STATIONMESSAGE']._serialized_start=75
   _globals['_STATIONMESSAGE']._serialized_end=537
   _globals['_SCHEDULERMESSAGE']._serialized_start=540
-  _globals['_SCHEDULERMESSAGE']._serialized_end=870
-  _globals['_REGISTER']._serialized_start=873
-  _globals['_REGISTER']._serialized_end=1080
-  _globals['_HEARTBEAT']._serialized_start=1082
-  _globals['_HEARTBEAT']._serialized_end=1111
-  _globals['_REGISTERED']._serialized_start=1113
-  _globals['_REGISTERED']._serialized_end=1213
-  _globals['_TRANSFERREQUESTED']._serialized_start=1215
-  _globals['_TRANSFERREQUESTED']._serialized_end=1325
-  _globals['_RATESPAN']._serialized_start=1327
-  _globals['_RATESPAN']._serialized_end=1394
-  _globals['_TRANSFERGRANTED']._serialized_start=1397
-  _globals['_TRANSFERGRANTED']._serialized_end=1548
-  _globals['_TRANSFERDROPPED']._serialized_start=1550
-  _globals['_TRANSFERDROPPED']._serialized_end=1619
-  _globals['_TRANSFERDELIVERED']._serialized_start=1621
-  _globals['_TRANSFERDELIVERED']._serialized_end=1720
-  _globals['_TRANSFERWITHDRAWN']._serialized_start=1722
-  _globals['_TRANSFERWITHDRAWN']._serialized_end=1789
-  _globals['_UPDATESCOMMITTED']._serialized_start=1791
-  _globals['_UPDATESCOMMITTED']._serialized_end=1826
-  _globals['_RATEOBSERVED']._serialized_start=1828
-  _globals['_RATEOBSERVED']._serialized_end=1900
-  _globals['_COMMITEXPECTED']._serialized_start=1902
-  _globals['_COMMITEXPECTED']._serialized_end=2021
-  _globals['_COMMITSKIPPED']._serialized_start=2023
-  _globals['_COMMITSKIPPED']._serialized_end=2056
-  _globals['_TRANSFERS']._serialized_start=2059
-  _globals['_TRANSFERS']._serialized_end=2282
+  _globals['_SCHEDULERMESSAGE']._serialized_end=931
+  _globals['_REGISTER']._serialized_start=934
+  _globals['_REGISTER']._serialized_end=1179
+  _globals['_HEARTBEAT']._serialized_start=1181
+  _globals['_HEARTBEAT']._serialized_end=1210
+  _globals['_REGISTERED']._serialized_start=1212
+  _globals['_REGISTERED']._serialized_end=1312
+  _globals['_TRANSFERREQUESTED']._serialized_start=1314
+  _globals['_TRANSFERREQUESTED']._serialized_end=1439
+  _globals['_RATESPAN']._serialized_start=1441
+  _globals['_RATESPAN']._serialized_end=1508
+  _globals['_TRANSFERGRANTED']._serialized_start=1511
+  _globals['_TRANSFERGRANTED']._serialized_end=1662
+  _globals['_TRANSFERDROPPED']._serialized_start=1664
+  _globals['_TRANSFERDROPPED']._serialized_end=1733
+  _globals['_TRANSFERREFUSED']._serialized_start=1735
+  _globals['_TRANSFERREFUSED']._serialized_end=1789
+  _globals['_TRANSFERDELIVERED']._serialized_start=1791
+  _globals['_TRANSFERDELIVERED']._serialized_end=1890
+  _globals['_TRANSFERWITHDRAWN']._serialized_start=1892
+  _globals['_TRANSFERWITHDRAWN']._serialized_end=1959
+  _globals['_UPDATESCOMMITTED']._serialized_start=1961
+  _globals['_UPDATESCOMMITTED']._serialized_end=1996
+  _globals['_RATEOBSERVED']._serialized_start=1998
+  _globals['_RATEOBSERVED']._serialized_end=2118
+  _globals['_COMMITEXPECTED']._serialized_start=2120
+  _globals['_COMMITEXPECTED']._serialized_end=2239
+  _globals['_COMMITSKIPPED']._serialized_start=2241
+  _globals['_COMMITSKIPPED']._serialized_end=2274
+  _globals['_TRANSFERS']._serialized_start=2277
+  _globals['_TRANSFERS']._serialized_end=2500
 # @@protoc_insertion_point(module_scope)
