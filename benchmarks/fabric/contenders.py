@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
+
+from switchfold.hostlib.parameter_server.transfers import TransferOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,11 +20,26 @@ class FabricContender:
     """Whether a parameter server has the model; else workers sum among themselves, in step."""
     is_scheduled: bool = False
     """Whether the controller's scheduler plans when updates travel."""
+    is_stepwise: bool = False
+    """Whether workers are in step: each version of the model has one more update of all of them."""
+    is_grouping: bool = False
+    """Whether idle workers add up updates of others."""
     learning_rate: float = 0.05
     """Of the perceptron in the runs. Rates around it are tried along the measured times."""
 
+    @property
+    def missing(self) -> str:
+        """Why this installation cannot run it; "": it can."""
+        if self.is_grouping and "aggregate" not in {
+            field.name for field in fields(TransferOptions)
+        }:
+            return f"{self.title}: left out, workers here add up no updates of others"
+        return ""
+
 
 BASELINE: Final = "plain"
+RING: Final = "ring"
+SYNCHRONOUS: Final = "synchronous"
 SCHEDULED: Final = "scheduled"
 CONTENDERS: Final = {
     each.name: each
@@ -30,23 +47,36 @@ CONTENDERS: Final = {
         FabricContender(name=BASELINE, title="asynchronous PS"),
         FabricContender(name=SCHEDULED, title="scheduled", is_scheduled=True),
         FabricContender(
-            name="ring", title="TCP ring, synchronous", is_served=False, learning_rate=0.4
+            name="groups", title="scheduled, groups", is_scheduled=True, is_grouping=True
+        ),
+        FabricContender(
+            name=SYNCHRONOUS,
+            title="scheduled, synchronous",
+            is_scheduled=True,
+            is_stepwise=True,
+            learning_rate=0.4,
+        ),
+        FabricContender(
+            name=RING,
+            title="TCP ring, synchronous",
+            is_served=False,
+            is_stepwise=True,
+            learning_rate=0.4,
         ),
     )
 }
-MISSING: Final = {
-    "chain": "chain replication is left out: parameter servers here have no replicas",
-    "synchronous": "the scheduler's synchronous mode is left out: the controller does not run it",
-}
-"""What a full comparison would have, and why it is not here."""
+NO_CHAIN: Final = "chain replication is left out: no parameter server here forwards to a replica"
 
 
 def chosen_contenders(text: str) -> list[FabricContender]:
-    """Return the contenders that commas separate, the baseline first; "" for all.
+    """Return the contenders that commas separate, the baseline first; "" for all that can run.
 
     Raises ValueError that names the choices.
     """
     names = [name.strip() for name in text.split(",")] if text else list(CONTENDERS)
     if unknown := [name for name in names if name not in CONTENDERS]:
         raise ValueError(f"no contender {', '.join(unknown)}; choose from {', '.join(CONTENDERS)}")
-    return [each for each in CONTENDERS.values() if each.name in {BASELINE, *names}]
+    chosen = [each for each in CONTENDERS.values() if each.name in {BASELINE, *names}]
+    if text and (reasons := [each.missing for each in chosen if each.missing]):
+        raise ValueError("; ".join(reasons))
+    return [each for each in chosen if not each.missing]

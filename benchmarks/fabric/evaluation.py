@@ -32,7 +32,9 @@ from benchmarks.fabric import report  # noqa: E402
 from benchmarks.fabric.contenders import (  # noqa: E402
     BASELINE,
     CONTENDERS,
-    MISSING,
+    NO_CHAIN,
+    RING,
+    SYNCHRONOUS,
     FabricContender,
     chosen_contenders,
 )
@@ -257,12 +259,16 @@ class FabricEvaluation:
             self._conclude(WORKLOADS[name], rows)
 
     def _conclude(self, workload: FabricWorkload, rows: list[dict[str, Any]]) -> None:
-        for name in dict.fromkeys(row["contender"] for row in rows):
-            for key, what in (("target_s", ""), ("best_target_s", ", each at its best rate")):
-                if name != BASELINE and (key == "target_s" or workload.has_rate):
-                    grid = report.grid_text(rows, name, key)
-                    title = f"{workload.title}, {CONTENDERS[name].title}"
-                    self.say(f"\n{title}: times as fast to the target{what}\n\n{grid}")
+        names = list(dict.fromkeys(row["contender"] for row in rows))
+        pairs = [(name, BASELINE) for name in names if name != BASELINE]
+        if {RING, SYNCHRONOUS} <= set(names):
+            pairs.append((SYNCHRONOUS, RING))
+        keys = {"target_s": ""} | ({"best_target_s": "best rates, "} if workload.has_rate else {})
+        for name, other in pairs:
+            for key, what in keys.items():
+                grid = report.grid_text(rows, name, key, other)
+                title = f"{CONTENDERS[name].title} against {CONTENDERS[other].title}"
+                self.say(f"\n{workload.title}, {what}{title}: times as fast\n\n{grid}")
         trip = quantiles(self.trips_s)
         self.say(
             f"\nround trip to the scheduler with a plan: p50 {1e3 * trip['p50']:.1f} ms,"
@@ -299,7 +305,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     machine = describe_machine(has_torch=False)
     evaluation = FabricEvaluation(options)
     evaluation.say(machine_line(machine))
-    for line in MISSING.values():
+    for line in (NO_CHAIN, *(each.missing for each in CONTENDERS.values() if each.missing)):
         evaluation.say(line)
     try:
         for _ in evaluation.measure():

@@ -32,8 +32,8 @@ def figures_of(
     limit = rates.server_limit if CONTENDERS[record.contender].is_served else rates.ring_limit
     delays = [row["delay"] for row in applied]
     wanted = record.reached_version
-    if wanted is not None and not record.commits:
-        wanted *= size.num_workers
+    if wanted is not None:
+        wanted *= record.per_version
     limit_s = None if wanted is None else least_time(limit, wanted)
     cpu = record.processor_s
     return {
@@ -137,11 +137,13 @@ def speed_ups(
     )
 
 
-def grid_of(rows: Sequence[dict[str, Any]], contender: str, key: str) -> dict[str, Spread]:
+def grid_of(
+    rows: Sequence[dict[str, Any]], contender: str, key: str, baseline: str = BASELINE
+) -> dict[str, Spread]:
     """Return by cell how many times faster than the baseline a contender is."""
     found = {(row["cell"], row["contender"]): row["runs"] for row in rows}
     return {
-        cell: speed_ups(runs, found[cell, BASELINE], key)
+        cell: speed_ups(runs, found[cell, baseline], key)
         for (cell, name), runs in found.items()
         if name == contender
     }

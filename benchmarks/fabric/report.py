@@ -20,7 +20,13 @@ CONTENDED_AIM: Final = 1.2
 WORST_AIM: Final = 2.0
 BEST_AIM: Final = 3.0
 CLEAN_AIM: Final = 0.95
-COLOURS: Final = {"plain": "#7f7f7f", "scheduled": "#9467bd", "ring": "#ff7f0e"}
+COLOURS: Final = {
+    "plain": "#7f7f7f",
+    "scheduled": "#9467bd",
+    "groups": "#31a354",
+    "synchronous": "#6baed6",
+    "ring": "#ff7f0e",
+}
 TIMES_HEAD: Final = (
     "| contender | target, s | faster | at the best rate, s | faster | updates/s"
     " | of the link's limit | updates to the target | that many at the limit, s |\n"
@@ -118,9 +124,11 @@ def cell_text(rows: Sequence[dict[str, Any]], workload: FabricWorkload) -> str:
     return "\n".join(lines)
 
 
-def grid_text(rows: Sequence[dict[str, Any]], contender: str, key: str) -> str:
+def grid_text(
+    rows: Sequence[dict[str, Any]], contender: str, key: str, baseline: str = BASELINE
+) -> str:
     """Return the grid of speed-ups over the baseline: computing by lines, links by columns."""
-    grid = grid_of(rows, contender, key)
+    grid = grid_of(rows, contender, key, baseline)
     links = [each.value for each in LinkSetting if any(row["links"] == each.value for row in rows)]
     lines = [f"| computing | {' | '.join(f'links {each}' for each in links)} |"]
     lines.append(f"|---|{'---:|' * len(links)}")
@@ -212,7 +220,7 @@ def _draw_speeds(axes: Any, rows: Sequence[dict[str, Any]], title: str) -> None:
 
 def _draw_delays(axes: Any, rows: Sequence[dict[str, Any]], title: str) -> None:
     for name in dict.fromkeys(row["contender"] for row in rows):
-        if not CONTENDERS[name].is_served:
+        if CONTENDERS[name].is_stepwise:
             continue
         counts: dict[int, int] = {}
         for run in (run for row in rows if row["contender"] == name for run in row["runs"]):

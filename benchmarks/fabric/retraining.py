@@ -45,7 +45,7 @@ def time_to_target(
                 step = worker, row["iteration"], row["computed_on"]
                 steps.setdefault(row["version"], []).append(step)
     oldest = _oldest_needed(steps)
-    share = np.float32(1 if record.commits else 1 / plan.num_workers)
+    share = np.float32(1 / record.per_version)
     times = record.commit_times
     models: dict[int, Floats] = {0: tasks[0].start()}
     for version in sorted(steps):

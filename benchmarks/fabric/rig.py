@@ -153,6 +153,8 @@ class FabricRig:
             job=f"run-{self._num_runs}",
             is_served=contender.is_served,
             is_scheduled=contender.is_scheduled,
+            is_stepwise=contender.is_stepwise,
+            is_grouping=contender.is_grouping,
             workload=self.workload.name,
             num_workers=self.size.num_workers,
             seed=cell.seed,

@@ -27,6 +27,8 @@ class RunPlan:
     """Its name at the scheduler, another one for each run."""
     is_served: bool
     is_scheduled: bool
+    is_stepwise: bool
+    is_grouping: bool
     workload: str
     num_workers: int
     seed: int
@@ -99,7 +101,7 @@ class RunPlan:
 
     @property
     def stop_file(self) -> Path:
-        """A worker that has a good enough model makes this file; workers end then."""
+        """A worker that has a good enough model makes this file, with the last iteration in it."""
         return Path(self.folder) / f"{self.job}.stop"
 
     def updates_file(self, worker: int) -> Path:
@@ -111,16 +113,26 @@ class RunPlan:
         """The final model."""
         return Path(self.folder) / f"{self.job}-model.npy"
 
+    @property
+    def staleness(self) -> int | None:
+        """How far workers may be ahead of each other; None: any number of iterations."""
+        return 0 if self.is_stepwise else None
+
     def transfers(self, credentials: str, place: int) -> TransferOptions:
         """Return the options of a station; `place`: of its host. Without a scheduler, nobody is at
         the address, and updates leave at once.
         """
         nobody = f"unix:{self.folder}/nobody"
+        is_bounded = self.is_scheduled and not self.is_stepwise
+        is_worker = place < self.num_workers
+        more: dict[str, Any] = {"aggregate": True} if self.is_grouping and is_worker else {}
         return TransferOptions(
             controller=self.controller if self.is_scheduled else nobody,
             job=self.job,
             host=self.size.hosts[place],
-            tau_max=self.size.tau_max if self.is_scheduled else None,
+            tau_max=self.size.tau_max if is_bounded else None,
+            staleness=self.staleness,
+            **more,
             token=os.environ["SWITCHFOLD_TOKEN"],
             credentials=credentials,
             grant_wait_s=TransferOptions.grant_wait_s if self.is_scheduled else AT_ONCE_S,

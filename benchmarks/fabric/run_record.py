@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.fabric.contenders import CONTENDERS
 from benchmarks.fabric.settings import Cell
 from benchmarks.fabric.tasks import FabricTask, FabricWorkload
 
@@ -67,12 +68,23 @@ class RunRecord:
     def commit_times(self) -> dict[int, float]:
         """When each version was there, since the run began."""
         if self.commits:
-            return {each["version"]: each["time_s"] - self.began_s for each in self.commits}
+            last = {each["version"]: each["time_s"] - self.began_s for each in self.commits}
+            return {number: last[number * self.per_version] for number in self.versions}
         times: dict[int, float] = {}
         for row in itertools.chain.from_iterable(self.rows):
             time_s = row["done_s"] - self.began_s
             times[row["version"]] = max(times.get(row["version"], 0.0), time_s)
         return times
+
+    @property
+    def per_version(self) -> int:
+        """How many updates each version of the model has more than the one before."""
+        return len(self.rows) if CONTENDERS[self.contender].is_stepwise else 1
+
+    @property
+    def versions(self) -> list[int]:
+        """Versions of the model that workers know of, in their order."""
+        return sorted({row["version"] for row in self.applied})
 
     @property
     def applied(self) -> list[dict[str, Any]]:
@@ -85,14 +97,14 @@ class RunRecord:
         versions = sorted(sent.by_version)
         if versions != list(range(1, len(versions) + 1)):
             raise FabricRunError(f"{where}: versions of updates have gaps: {versions[:20]} ...")
-        if self.commits and [each["version"] for each in self.commits] != versions:
+        if any(len(updates) != self.per_version for updates in sent.by_version.values()):
+            raise FabricRunError(f"{where}: a version has not {self.per_version} updates")
+        count = len(versions) * self.per_version
+        if self.commits and [each["version"] for each in self.commits] != [*range(1, count + 1)]:
             raise FabricRunError(
                 f"{where}: the server has applied {len(self.commits)} updates, and workers know of"
-                f" {len(versions)}"
+                f" {count}"
             )
-        per_version = 1 if self.commits else len(self.rows)
-        if any(len(updates) != per_version for updates in sent.by_version.values()):
-            raise FabricRunError(f"{where}: several workers have an update of the same version")
         model = first
         for _, model in sent.models(first):  # noqa: B007 - the last one counts
             pass

@@ -115,6 +115,12 @@ class Trainer(abc.ABC):
         return update, score, max(0.0, -left_s)
 
     @property
+    def share(self) -> np.float32:
+        """What an update is multiplied by before it is added: in step, the mean of all is."""
+        is_mean = self._plan.is_stepwise and self._workload.has_rate
+        return np.float32(1 / self._plan.num_workers if is_mean else 1)
+
+    @property
     def is_judge(self) -> bool:
         """Whether this worker looks at models."""
         return True
@@ -143,7 +149,11 @@ class ServedTrainer(Trainer):
         )
         client = self._stack.enter_context(TableClient([(plan.addresses[-1], port)], options))
         definition = TensorDefinition(
-            name="model", num_values=plan.num_values, block_values=BLOCK_VALUES
+            name="model",
+            num_values=plan.num_values,
+            block_values=BLOCK_VALUES,
+            staleness=plan.staleness,
+            is_mean=plan.is_stepwise and self._workload.has_rate,
         )
         self._tensor = DenseTensor(client, definition)
         transfers = plan.transfers(os.environ["SWITCHFOLD_CREDENTIALS"], number)
@@ -156,21 +166,22 @@ class ServedTrainer(Trainer):
 
     def train(self) -> dict[str, Any]:
         """Train; return rows and counters."""
-        plan, stop = self._plan, self._plan.stop_file
-        end_s = time.monotonic() + plan.limit_s
+        end_s = time.monotonic() + self._plan.limit_s
         model: Floats | None = None
-        for iteration in range(plan.most_iterations):
-            if stop.exists() or time.monotonic() > end_s:
+        for iteration in range(self._plan.most_iterations):
+            if self._is_over(iteration):
                 break
             asked_s = time.monotonic()
             if is_new := model is None:
                 model = self._fabric.get().result(TIMEOUT_S)
-            computed_on, got_s = int(self._fabric.commits[0]), time.monotonic()
+            computed_on, got_s = self._version(iteration), time.monotonic()
+            if self._is_over(iteration):
+                break
             update, score, overrun_s = self.compute(model, iteration)
-            if self.has_reached(score):
-                stop.touch()
             pushed_s = time.monotonic()
-            model, version, delay, is_granted, reason = self._push(update)
+            if self.has_reached(score) or pushed_s > end_s:
+                self._end_all(iteration)
+            model, version, delay, is_granted, reason = self._push(update, iteration)
             self._rows.append(
                 IterationRow(
                     iteration=iteration,
@@ -189,7 +200,27 @@ class ServedTrainer(Trainer):
             )
         return self.answer(dict(self._fabric.counters))
 
-    def _push(self, update: Floats) -> tuple[Floats | None, int, int, bool, str]:
+    def _version(self, iteration: int) -> int:
+        """Return that of the model that this worker has got."""
+        return iteration if self._plan.is_stepwise else int(self._fabric.commits[0])
+
+    def _end_all(self, iteration: int) -> None:
+        """Let this be the last iteration of all workers that are in step, and of others at once.
+
+        In step, nobody gets the next model before this worker's push, which comes later.
+        """
+        stop = self._plan.stop_file
+        partial = stop.with_suffix(f".{self._number}")
+        partial.write_text(f"{iteration}")
+        partial.rename(stop)
+
+    def _is_over(self, iteration: int) -> bool:
+        stop = self._plan.stop_file
+        if not stop.exists():
+            return False
+        return not self._plan.is_stepwise or iteration > int(stop.read_text())
+
+    def _push(self, update: Floats, iteration: int) -> tuple[Floats | None, int, int, bool, str]:
         """Push; return a newer model if there is one, then version, delay, grant and reason."""
         try:
             outcome = self._fabric.push(update).result(TIMEOUT_S)
@@ -198,10 +229,12 @@ class ServedTrainer(Trainer):
             return None, 0, 0, False, "refused by the server"
         self._task.settle(is_applied=outcome.is_committed)
         (part,) = outcome.parts
+        version, delay = part.version, part.delay
+        if self._plan.is_stepwise:
+            version, delay = iteration + 1, 0
         if outcome.is_committed:
-            self._sent[part.version] = update
-        reason = part.drop_reason
-        return outcome.model, part.version, part.delay, part.is_granted, reason
+            self._sent[version] = update * self.share
+        return outcome.model, version, delay, part.is_granted, part.drop_reason
 
     def final_model(self) -> Floats:
         """Return the server's model."""
@@ -233,12 +266,11 @@ class RingTrainer(Trainer):
         """Train in step; the last value of each sum says whether somebody wants to end."""
         plan, session = self._plan, self._session
         assert session is not None, "it is started first"
-        share = np.float32(1 / plan.num_workers if self._workload.has_rate else 1)
         end_s = time.monotonic() + plan.limit_s
         for iteration in range(plan.most_iterations):
             got_s = time.monotonic()
             update, score, overrun_s = self.compute(self._model, iteration)
-            update *= share
+            update *= self.share
             pushed_s = time.monotonic()
             is_last = self.has_reached(score) or pushed_s > end_s
             summed = session.allreduce(np.append(update, np.float32(is_last))).result()

@@ -121,6 +121,8 @@ def test_plan_of_a_run_survives_its_message(monkeypatch: pytest.MonkeyPatch) -> 
         job="run-1",
         is_served=True,
         is_scheduled=True,
+        is_stepwise=False,
+        is_grouping=False,
         workload="perceptron",
         num_workers=WORKERS,
         seed=1,
@@ -144,6 +146,8 @@ def test_plan_of_a_run_survives_its_message(monkeypatch: pytest.MonkeyPatch) -> 
     ours, plain = (each.transfers("", 1) for each in (plan, replace(plan, is_scheduled=False)))
     assert (ours.controller, ours.host, ours.tau_max) == (plan.controller, "h2", 2 * WORKERS)
     assert plain.tau_max is None, "a plain server bounds nothing"
+    stepwise = replace(plan, is_stepwise=True).transfers("", 1)
+    assert (stepwise.staleness, stepwise.tau_max, ours.staleness) == (0, None, None)
     assert plain.controller != ours.controller
     assert plain.grant_wait_s < 1e-3, "without a scheduler, nothing waits for one"
 
@@ -159,7 +163,10 @@ def test_sum_of_all_updates_is_verified() -> None:
     [
         (lambda sent: sent.model.__iadd__(np.float32(0.01)), "differs from the sum"),
         (lambda sent: sent.by_version.pop(7), "gaps"),
-        (lambda sent: sent.by_version[7].append(sent.by_version[7][0]), "several workers"),
+        (
+            lambda sent: sent.by_version[7].append(sent.by_version[7][0]),
+            "a version has not 1 updates",
+        ),
         (lambda sent: sent.by_version[7].__setitem__(0, -sent.by_version[7][0]), "differs from"),
         (lambda sent: sent.by_version.pop(30), "server has applied 30 updates"),
     ],
@@ -201,13 +208,14 @@ def test_training_again_at_the_same_rate_takes_the_same_time() -> None:
 def test_steps_of_a_ring_are_means() -> None:
     """Three equal steps on the first model are one step of their mean."""
     record, _ = trained(steps=1)
-    record.commits.clear()
+    record = replace(record, contender="ring", commits=[])
     record.rows = [[row_of(1, 0, 0)] for _ in range(WORKERS)]
     tasks = [PLAN.make(worker) for worker in range(WORKERS)]
     start = tasks[0].start()
     model = start + sum(task.update(start, 0) for task in tasks) / np.float32(WORKERS)
     assert record.commit_times == pytest.approx({1: 0.19})
     score = PLAN.make(0).score(model)
+    assert record.per_version == WORKERS
     assert time_to_target(record, PERCEPTRON, PLAN, score) == pytest.approx(0.19)
     assert time_to_target(record, PERCEPTRON, PLAN, score + 0.01) is None
 
@@ -323,7 +331,7 @@ def test_grants_are_awaited_from_the_request_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--contenders", "chain"], "no contender chain; choose from plain, scheduled, ring"),
+        (["--contenders", "chain"], "no contender chain; choose from plain, scheduled"),
         (["--workloads", "cnn"], "cnn"),
         (["--links", "slow"], "slow"),
         (["--transfers", "kappa"], "write NAME=VALUE"),
