@@ -21,7 +21,7 @@ from switchfold.controller.cli.workloads.errors import WorkloadDataError
 from switchfold.controller.cli.workloads.glosses import FOLDER, read_glosses
 
 GLOSSES_OF_DOCUMENT: Final = 40
-NUM_WORDS: Final = 4096
+NUM_WORDS: Final = 8192
 """Words of the vocabulary: the most frequent ones, without the stop words."""
 NUM_STOP_WORDS: Final = 100
 """The most frequent words of all are in no topic."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.fabric.contenders import BASELINE, CONTENDERS
-from benchmarks.fabric.run_record import RunRecord
+from benchmarks.fabric.run_record import FabricRun
 from benchmarks.fabric.settings import ClusterSize, RateOverTime
 from benchmarks.simulator.spread import Spread
 
@@ -22,7 +22,7 @@ _STEPS: Final = 60
 
 
 def figures_of(
-    record: RunRecord, size: ClusterSize, grant_waits_s: Sequence[float]
+    record: FabricRun, size: ClusterSize, grant_waits_s: Sequence[float]
 ) -> dict[str, Any]:
     """Return what one run shows, without its times to the target at other rates."""
     rates = RateOverTime(size=size, trace=size.link_trace(record.cell))
@@ -36,6 +36,7 @@ def figures_of(
         wanted *= record.per_version
     limit_s = None if wanted is None else least_time(limit, wanted)
     cpu = record.processor_s
+    pushes_s = [row["done_s"] - row["pushed_s"] for row in applied]
     return {
         "seed": record.cell.seed,
         "seconds": seconds,
@@ -48,7 +49,8 @@ def figures_of(
         "mean_delay": statistics.mean(delays),
         "p99_delay": float(np.percentile(delays, 99)),
         "delays": {str(delay): count for delay, count in sorted(Counter(delays).items())},
-        "push_s": quantiles([row["done_s"] - row["pushed_s"] for row in applied]),
+        "push_s": quantiles(pushes_s),
+        "added_s": quantiles([max(0.0, push_s - size.transfer_s) for push_s in pushes_s]),
         "get_s": quantiles([r["got_s"] - r["asked_s"] for r in rows if r["got_s"] > r["asked_s"]]),
         "grant_wait_s": quantiles(grant_waits_s),
         "granted": sum(row["is_granted"] for row in applied),
@@ -73,7 +75,7 @@ def quantiles(values: Sequence[float]) -> dict[str, float]:
 
 
 def messages_by_share(
-    record: RunRecord, rates: RateOverTime, seconds: float
+    record: FabricRun, rates: RateOverTime, seconds: float
 ) -> dict[str, dict[str, float]]:
     """Return by share of the nominal rate: updates per worker that had it, and second of it.
 

@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from benchmarks.fabric.run_plan import RunPlan
-from benchmarks.fabric.trainers import RingTrainer, ServedTrainer, Trainer
+from benchmarks.fabric.trainers import FabricTrainer, RingTrainer, ServedTrainer
 from switchfold.hostlib.parameter_server import ParameterServer, ServerOptions
 from switchfold.hostlib.parameter_server.transfers import CommittedUpdate
 
@@ -84,7 +84,7 @@ class WorkerProcess:
 
     def __init__(self, number: int) -> None:
         self._number = number
-        self._trainer: Trainer | None = None
+        self._trainer: FabricTrainer | None = None
 
     @property
     def verbs(self) -> dict[str, Verb]:
@@ -113,7 +113,7 @@ class WorkerProcess:
         return trainer.leave()
 
     @property
-    def _now(self) -> Trainer:
+    def _now(self) -> FabricTrainer:
         assert self._trainer is not None, "the rig lets it join first"
         return self._trainer
 

@@ -33,7 +33,7 @@ TIMES_HEAD: Final = (
     "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
 )
 NETWORK_HEAD: Final = (
-    "| contender | delay: mean, p99 | push, s: p50, p99 | get, s: p50, p99 "
+    "| contender | delay: mean, p99 | added to a push, s: p50, p99 | get, s: p50, p99 "
     "| grant wait, ms: p50, p99 | drops | ms of processor per update: scheduler, server, switch"
     " | updates/s of a worker, by share of its link's rate |\n"
     "|---|---:|---:|---:|---:|---:|---:|---|"
@@ -84,7 +84,7 @@ def network_line(row: dict[str, Any]) -> str:
     cells = (
         CONTENDERS[row["contender"]].title,
         f"{middle('mean_delay'):.1f}, {middle('p99_delay'):.0f}",
-        pair("push_s", 1, 2),
+        pair("added_s", 1, 2),
         pair("get_s", 1, 2),
         pair("grant_wait_s", 1e3, 0),
         f"{sum(run['drops'] for run in runs)}",

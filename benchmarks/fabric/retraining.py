@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.fabric.run_record import RunRecord
+from benchmarks.fabric.run_record import FabricRun
 from benchmarks.fabric.tasks import FabricWorkload, Floats, TaskPlan
 
 FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -22,7 +22,7 @@ FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 def best_rate(
-    record: RunRecord, workload: FabricWorkload, plan: TaskPlan, target: float
+    record: FabricRun, workload: FabricWorkload, plan: TaskPlan, target: float
 ) -> tuple[float | None, float]:
     """Return the least time to the target over all rates, and its rate; None: none gets there."""
     found = [
@@ -34,7 +34,7 @@ def best_rate(
 
 
 def time_to_target(
-    record: RunRecord, workload: FabricWorkload, plan: TaskPlan, target: float
+    record: FabricRun, workload: FabricWorkload, plan: TaskPlan, target: float
 ) -> float | None:
     """Return when training at the plan's rate reaches the target, None if it does not."""
     tasks = [plan.make(worker) for worker in range(plan.num_workers)]

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.fabric.contenders import FabricContender
 from benchmarks.fabric.documents import load_corpus
 from benchmarks.fabric.run_plan import RunPlan
-from benchmarks.fabric.run_record import FabricRunError, RunRecord, SentUpdates
+from benchmarks.fabric.run_record import FabricRun, FabricRunError, SentUpdates
 from benchmarks.fabric.settings import Cell, ClusterSize, RateOverTime
 from benchmarks.fabric.tasks import FabricWorkload, TaskPlan
 from benchmarks.support.processor import read_times
@@ -103,7 +103,7 @@ class FabricRig:
 
     def run(
         self, contender: FabricContender, cell: Cell, learning_rate: float, limits: RunLimits
-    ) -> RunRecord:
+    ) -> FabricRun:
         """Train once; verify the model. Raises FabricRunError and ToleranceRunError."""
         plan = self._plan(contender, cell, learning_rate, limits)
         port = self._ask(plan, "open")[-1]["port"]
@@ -120,7 +120,7 @@ class FabricRig:
         served = self._ask(plan, "close")[-1]
         if len({each.get("checksum") for each in left[:-1]}) != 1:
             raise FabricRunError(f"{contender.name}, {cell.name}: workers have different models")
-        record = RunRecord(
+        record = FabricRun(
             contender=contender.name,
             cell=cell,
             learning_rate=learning_rate,

@@ -17,6 +17,8 @@ from switchfold.hostlib.parameter_server.transfers import TransferOptions
 
 AT_ONCE_S: Final = 1e-6
 """Wait for a grant where there is no scheduler."""
+FIRST_WAIT_S: Final = 60.0
+"""Where there is one: until it has said how long its workers wait."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,5 +137,5 @@ class RunPlan:
             **more,
             token=os.environ["SWITCHFOLD_TOKEN"],
             credentials=credentials,
-            grant_wait_s=TransferOptions.grant_wait_s if self.is_scheduled else AT_ONCE_S,
+            grant_wait_s=FIRST_WAIT_S if self.is_scheduled else AT_ONCE_S,
         )

@@ -43,7 +43,7 @@ class SentUpdates:
 
 
 @dataclass(kw_only=True)
-class RunRecord:
+class FabricRun:
     """One run of one contender."""
 
     contender: str

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.fabric.documents import NUM_WORDS, Corpus, Documents, Words
 
-NUM_TOPICS: Final = 24
+NUM_TOPICS: Final = 64
 ALPHA: Final = 0.1
 """Of the prior of a document's topics."""
 BETA: Final = 0.05

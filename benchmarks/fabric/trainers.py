@@ -62,7 +62,7 @@ class IterationRow:
     """Of the model; None: not looked at."""
 
 
-class Trainer(abc.ABC):
+class FabricTrainer(abc.ABC):
     """What both kinds have in common."""
 
     def __init__(self, plan: RunPlan, number: int) -> None:
@@ -135,7 +135,7 @@ class Trainer(abc.ABC):
 
 
 @final
-class ServedTrainer(Trainer):
+class ServedTrainer(FabricTrainer):
     """Gets models from a parameter server, and pushes updates, with a scheduler or without."""
 
     def __init__(self, plan: RunPlan, number: int, port: int) -> None:
@@ -242,7 +242,7 @@ class ServedTrainer(Trainer):
 
 
 @final
-class RingTrainer(Trainer):
+class RingTrainer(FabricTrainer):
     """Sums updates with all other workers by TCP; each applies the sum to its own model."""
 
     def __init__(self, plan: RunPlan, number: int, _port: int) -> None:

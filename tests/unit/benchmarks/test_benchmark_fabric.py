@@ -25,7 +25,7 @@ from benchmarks.fabric.figures import (
 from benchmarks.fabric.retraining import best_rate, time_to_target
 from benchmarks.fabric.rig import waits_for_grants
 from benchmarks.fabric.run_plan import RunPlan
-from benchmarks.fabric.run_record import FabricRunError, RunRecord, SentUpdates
+from benchmarks.fabric.run_record import FabricRun, FabricRunError, SentUpdates
 from benchmarks.fabric.settings import SIMULATED, Cell, ClusterSize, RateOverTime, cell_name
 from benchmarks.fabric.tasks import WORKLOADS, TaskPlan
 from benchmarks.simulator.traces import ComputeSetting, LinkSetting
@@ -60,7 +60,7 @@ def row_of(version: int, iteration: int, computed_on: int, **changed: Any) -> di
     }
 
 
-def trained(steps: int = 30, plan: TaskPlan = PLAN) -> tuple[RunRecord, SentUpdates]:
+def trained(steps: int = 30, plan: TaskPlan = PLAN) -> tuple[FabricRun, SentUpdates]:
     """Train in this process: workers take turns, each on the model of two updates ago."""
     tasks = [plan.make(worker) for worker in range(WORKERS)]
     models = [tasks[0].start()]
@@ -74,7 +74,7 @@ def trained(steps: int = 30, plan: TaskPlan = PLAN) -> tuple[RunRecord, SentUpda
         sent[version] = [update]
         models.append(models[-1] + update)
     commits = [{"version": each, "time_s": 100.05 + 0.1 * each} for each in sent]
-    record = RunRecord(
+    record = FabricRun(
         contender="plain",
         cell=CELL,
         learning_rate=plan.learning_rate,
@@ -231,6 +231,7 @@ def test_figures_are_those_of_the_record() -> None:
     assert found["mean_delay"] == pytest.approx(57 / 30)
     assert found["grant_wait_s"]["p50"] == pytest.approx(0.02)
     assert found["push_s"]["p99"] == pytest.approx(0.07)
+    assert found["added_s"] == {"p50": 0.0, "p99": 0.0}, "a transfer alone takes longer"
     assert found["get_s"]["p50"] == pytest.approx(0.01)
     assert found["target_limit_s"] == pytest.approx(20 * SIZE.transfer_s)
     assert found["share_of_limit"] == pytest.approx(30 * SIZE.transfer_s / 3.09)
