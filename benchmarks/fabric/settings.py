@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from benchmarks.simulator.contenders import tau_max_of
 from benchmarks.simulator.link_trace import link_rate_changes, link_trace
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.traces import ComputeSetting, ComputeTrace, LinkSetting, LinkTrace
@@ -70,8 +71,8 @@ class ClusterSize:
 
     @property
     def tau_max(self) -> int:
-        """The delay bound of scheduled updates, as the simulator's: twice the mean delay."""
-        return 2 * self.num_workers
+        """The delay bound of scheduled updates, as the simulator's."""
+        return tau_max_of(self.num_workers)
 
     @cached_property
     def hosts(self) -> tuple[str, ...]:
