@@ -3,7 +3,8 @@
 """Compares a recorded run with the simulator: live transfers, or a run of tcp_check.py.
 
 The timeline of a controller (`--transfer-log`) has the requests of a job. The simulator's scheduler
-gets the same requests at the same times, and the times until their commits are compared.
+gets the same requests, each as long after its worker's last commit, and the times until commits are
+compared.
 
 Any other record is simulated again with the same computing times and sizes. It is a file of JSON
 lines with time_s, event (get, got, push, sent, commit, drop), worker, server and bytes. Computing
@@ -30,6 +31,7 @@ from benchmarks.simulator.contenders import CONTENDERS, SimulatedContender, simu
 from benchmarks.simulator.live_log import LiveRequest, is_live_log, read_live_log
 from benchmarks.simulator.outcome import figures_of
 from benchmarks.simulator.request_replay import (
+    RequestTimes,
     close_share,
     request_times,
     scenario_of_requests,
@@ -147,23 +149,23 @@ def compare_requests(
     that the scheduler plans with, what links carry.
     """
     recorded, simulated = request_times(requests, scenario, share)
-    asked_s = [each.requested_s for each in requests if each.is_scheduled]
-    begin_s = min(asked_s)
-
-    def lasted(times: Sequence[float]) -> float:
-        return max(at + took for at, took in zip(asked_s, times, strict=True)) - begin_s
-
-    figures = {
-        "mean time to the commit, s": statistics.mean,
-        "median time to the commit, s": statistics.median,
-        "longest time to the commit, s": max,
-        "time to the last commit, s": lasted,
-    }
+    figures = _request_figures(recorded), _request_figures(simulated)
     rows = [
-        Comparison(name=name, recorded=figure(recorded), simulated=figure(simulated))
-        for name, figure in figures.items()
+        Comparison(name=name, recorded=figures[0][name], simulated=figures[1][name])
+        for name in figures[0]
     ]
     return rows, close_share(recorded, simulated, 0.1)
+
+
+def _request_figures(times: Sequence[RequestTimes]) -> Mapping[str, float]:
+    took_s = [each.took_s for each in times]
+    lasted_s = max(each.committed_s for each in times) - min(each.asked_s for each in times)
+    return {
+        "mean time to the commit, s": statistics.mean(took_s),
+        "median time to the commit, s": statistics.median(took_s),
+        "longest time to the commit, s": max(took_s),
+        "time to the last commit, s": lasted_s,
+    }
 
 
 def _figures(

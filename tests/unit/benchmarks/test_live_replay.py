@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from benchmarks.simulator import replay
 from benchmarks.simulator.live_log import is_live_log, read_live_log
 from benchmarks.simulator.request_replay import (
+    RequestTimes,
     close_share,
     request_times,
     scenario_of_requests,
@@ -42,6 +45,10 @@ def update(transfer: int, asked_s: float, ended_s: float, **fields: Any) -> list
     ]
 
 
+def took(times: Sequence[RequestTimes]) -> list[float]:
+    return [each.took_s for each in times]
+
+
 def write(path: Path, lines: list[str]) -> Path:
     path.write_text("".join(f"{each}\n" for each in lines))
     return path
@@ -68,14 +75,14 @@ def test_known_times_are_simulated(record: Path) -> None:
     requests = read_live_log(record)
     scenario = scenario_of_requests(requests, 1e8, 1e8)
     recorded, simulated = request_times(requests, scenario)
-    assert recorded == pytest.approx([1.0, 1.99, 2.98])
+    assert took(recorded) == pytest.approx([1.0, 1.99, 2.98])
     # A batch waits for up to 0.05 s, and a decision and its messages take a few ms.
-    assert simulated == pytest.approx(recorded, abs=0.06)
+    assert took(simulated) == pytest.approx(took(recorded), abs=0.06)
     assert close_share(recorded, simulated, 0.1) == 1
     _, halved = request_times(requests, scenario, share=0.5)
     # The second one begins as planned, while the first one is under way: they share the link.
-    assert halved[0] > 1.9
-    assert halved[2] == pytest.approx(2 * simulated[2], rel=0.05)
+    assert halved[0].took_s > 1.9
+    assert halved[2].took_s == pytest.approx(2 * simulated[2].took_s, rel=0.05)
     assert close_share(recorded, halved, 0.1) == 0
 
 
@@ -85,7 +92,26 @@ def test_sizes_and_servers_are_those_of_the_requests(tmp_path: Path) -> None:
     scenario = scenario_of_requests(requests, 1e8, 1e8)
     assert (scenario.num_workers, scenario.num_servers) == (2, 2)
     _, simulated = request_times(requests, scenario)
-    assert simulated == pytest.approx([2.0, 1.0], abs=0.06)
+    assert took(simulated) == pytest.approx([2.0, 1.0], abs=0.06)
+
+
+def test_workers_compute_as_long_as_they_did(tmp_path: Path) -> None:
+    """Live, each update took 1 s, and its worker asked again 0.5 s later; links are slower."""
+    lines = [each for n in range(3) for each in update(7 + 10 * n, 1.5 * n, 1.5 * n + 1.0)]
+    lines += update(8, 1.2, 2.2)
+    requests = read_live_log(write(tmp_path / "log", lines))
+    scenario = scenario_of_requests(requests, 5e7, 1e9)
+    recorded, simulated = request_times(requests, scenario)
+    own = [number for number, request in enumerate(requests) if request.worker == 7]
+    pauses = [
+        simulated[after].asked_s - simulated[before].committed_s
+        for before, after in itertools.pairwise(own)
+    ]
+    assert pauses == pytest.approx([0.5, 0.5])
+    assert [simulated[number].took_s for number in own] == pytest.approx([2.0] * 3, abs=0.06)
+    other = [simulated[n].asked_s for n, request in enumerate(requests) if request.worker == 8]
+    assert other == pytest.approx([1.2]), "its first request is at its time"
+    assert len(recorded) == 4
 
 
 def test_what_was_not_planned_takes_no_part(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from switchfold.controller.scheduler.planning.bandwidth_estimate import TransferDirection
@@ -14,6 +16,7 @@ from switchfold.controller.transfers.link_tracking import (
     RateVerdict,
     SentUpdate,
 )
+from switchfold.controller.transfers.tracked_grant import TrackedGrant
 from tracked_transfers import TrackedTransfers, TrackedUpdate
 from transfer_cases import MBIT
 
@@ -190,6 +193,31 @@ def test_a_link_that_carried_its_estimate_is_not_to_blame() -> None:
     assert "h3" not in estimates(made)
 
 
+def test_an_update_is_taken_to_have_kept_to_its_plan_below_one_rate() -> None:
+    """10 Mbit/s for 1 s, then 100 for 1 s; it began 5 s later than planned, and took 3 s."""
+    spans = [RateSpan(10.0, 11.0, 10 * MBIT), RateSpan(11.0, 12.0, 100 * MBIT)]
+    sent = TrackedGrant(links=(), spans=spans, bits=110 * MBIT)
+    sent.report(15.0, 18.0)
+    assert sent.rate == pytest.approx(50 * MBIT)
+    assert sent.late_s == pytest.approx(1.0)
+    assert sent.lost_bits == pytest.approx(50 * MBIT)
+    assert sent.limited == [(16.0, 17.0), (17.0, 18.0)], "not while it was to be slower"
+    seconds = [sent.sent_bits(start_s, start_s + 1) / MBIT for start_s in range(13, 20)]
+    assert seconds == pytest.approx([0, 0, 10, 50, 50, 0, 0])
+    assert [sent.planned_bits(s, s + 1) / MBIT for s in (9, 10, 11, 12)] == [0, 10, 100, 0]
+    in_time = TrackedGrant(links=(), spans=spans, bits=110 * MBIT)
+    in_time.report(10.0, 12.0)
+    assert in_time.rate == math.inf
+    assert in_time.lost_bits == 0
+    assert in_time.limited == [(10.0, 11.0), (11.0, 12.0)]
+    with_gap = TrackedGrant(
+        links=(), spans=[RateSpan(0, 1, 20 * MBIT), RateSpan(3, 4, 80 * MBIT)], bits=100 * MBIT
+    )
+    with_gap.report(0.0, 6.0)
+    assert with_gap.rate == pytest.approx(80 / 3 * MBIT)
+    assert with_gap.sent_bits(1.0, 3.0) == 0
+
+
 def test_clean_reports_count_once_in_an_interval() -> None:
     made = tracker()
     send(made, 1, 2.0, 2.0)
@@ -207,6 +235,11 @@ def test_what_is_withdrawn_or_long_past_is_forgotten() -> None:
     made.withdrawn(key)
     made.withdrawn(key)
     assert made.observe(key, SentUpdate(2.0, 1.0), 2.0) is None
+    late, beside = grant(made, 7), grant(made, 8, "h2", start_s=0.5)
+    assert made.observe(late, SentUpdate(2.0, 1.0), 2.0) is RateVerdict.NETWORK
+    made.withdrawn(late)
+    made.observe(beside, SentUpdate(1.0, 0.0), 2.0)
+    assert made.slowed() == {}, "nobody waits for the verdict on it"
     oldest = grant(made, 2)
     for number in range(KEPT):
         grant(made, 10 + number)
