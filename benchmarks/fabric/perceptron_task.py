@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from pathlib import Path
 from typing import Final, final
 
 import numpy as np
@@ -15,6 +17,17 @@ from switchfold.controller.cli.demo.perceptron import NUM_PARAMETERS, Perceptron
 BATCH: Final = 64
 
 Floats = NDArray[np.float32]
+
+
+def write_digits(digits: Digits, path: Path) -> None:
+    """Write digits for other processes."""
+    np.savez(path, **{field.name: getattr(digits, field.name) for field in fields(Digits)})
+
+
+def read_digits(path: Path) -> Digits:
+    """Read what `write_digits` wrote."""
+    with np.load(path) as found:
+        return Digits(**{field.name: found[field.name] for field in fields(Digits)})
 
 
 @final

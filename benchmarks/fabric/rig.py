@@ -10,17 +10,17 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, final
 
 import numpy as np
 
 from benchmarks.fabric.contenders import FabricContender
-from benchmarks.fabric.documents import load_corpus
 from benchmarks.fabric.run_plan import RunPlan
 from benchmarks.fabric.run_record import FabricRun, FabricRunError, SentUpdates
 from benchmarks.fabric.settings import Cell, ClusterSize, RateOverTime
-from benchmarks.fabric.tasks import FabricWorkload, TaskPlan
+from benchmarks.fabric.tasks import FabricWorkload, TaskPlan, write_data
 from benchmarks.support.processor import read_times
 from benchmarks.transport.fabrics import module_environment
 from switchfold.bmv2_topos import Testbed, single_switch
@@ -61,15 +61,12 @@ class FabricRig:
         self._transfers = transfers
         self._stack = ExitStack()
         self._num_runs = 0
-        self._corpus = ""
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.enter_context(self._ranks)
             self._configure_controller()
-            if self.workload.name == "topics":
-                self._corpus = str(self.testbed.run_directory / "corpus.npz")
-                load_corpus().write(self.testbed.run_directory / "corpus.npz")
+            write_data(self.workload.name, self._data)
             self._stack = stack.pop_all()
         return self
 
@@ -80,6 +77,10 @@ class FabricRig:
         traceback: TracebackType | None,
     ) -> None:
         self._stack.__exit__(exc_type, exc, traceback)
+
+    @property
+    def _data(self) -> Path:
+        return self.testbed.run_directory / "data.npz"
 
     @property
     def transfer_log(self) -> str:
@@ -141,7 +142,7 @@ class FabricRig:
             num_workers=self.size.num_workers,
             seed=cell.seed,
             learning_rate=learning_rate,
-            corpus=self._corpus,
+            data=str(self._data),
         )
 
     def _plan(
@@ -166,7 +167,7 @@ class FabricRig:
             target=limits.target,
             limit_s=limits.limit_s,
             most_iterations=limits.most_iterations,
-            corpus=self._corpus,
+            data=str(self._data),
             folder=str(folder),
             controller=self.testbed.controller_address,
             addresses=tuple(host.address for host in self.testbed.topology.hosts),

@@ -44,7 +44,7 @@ class RunPlan:
     """After which a run ends without its target."""
     most_iterations: int
     """Of a worker."""
-    corpus: str
+    data: str
     folder: str
     """For what processes leave to the rig."""
     controller: str
@@ -93,7 +93,7 @@ class RunPlan:
             num_workers=self.num_workers,
             seed=self.seed,
             learning_rate=self.learning_rate,
-            corpus=self.corpus,
+            data=self.data,
         )
 
     @property

@@ -12,14 +12,14 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.fabric.documents import Corpus
-from benchmarks.fabric.perceptron_task import PerceptronTask
+from benchmarks.fabric.documents import Corpus, load_corpus
+from benchmarks.fabric.perceptron_task import PerceptronTask, read_digits, write_digits
 from benchmarks.fabric.topic_task import TopicTask
 from switchfold.controller.cli.demo.digits import load_digits
 
 Floats = NDArray[np.float32]
-load_digits_once: Final = functools.cache(load_digits)
 read_corpus_once: Final = functools.cache(Corpus.read)
+read_digits_once: Final = functools.cache(read_digits)
 
 
 class FabricTask(Protocol):
@@ -95,12 +95,24 @@ class TaskPlan:
     num_workers: int
     seed: int
     learning_rate: float
-    corpus: str
-    """File of the topic model's corpus; "": not needed."""
+    data: str
+    """File that `write_data` has written."""
 
     def make(self, worker: int) -> FabricTask:
-        """Return a worker's part. Raises DemoError if digits are missing."""
+        """Return a worker's part."""
+        path = Path(self.data)
         if self.workload == "perceptron":
-            digits = load_digits_once()
+            digits = read_digits_once(path)
             return PerceptronTask(digits, worker, self.num_workers, self.seed, self.learning_rate)
-        return TopicTask(read_corpus_once(Path(self.corpus)), worker, self.num_workers, self.seed)
+        return TopicTask(read_corpus_once(path), worker, self.num_workers, self.seed)
+
+
+def write_data(workload: str, path: Path) -> None:
+    """Write what a workload trains on, so that each process reads it in little time.
+
+    Raises DemoError or WorkloadDataError if the package is missing that has it.
+    """
+    if workload == "perceptron":
+        write_digits(load_digits(), path)
+    else:
+        load_corpus().write(path)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.fabric import evaluation, report
+from benchmarks.fabric import evaluation, report, tasks
 from benchmarks.fabric.contenders import CONTENDERS
 from benchmarks.fabric.figures import (
     figures_of,
@@ -29,6 +30,7 @@ from benchmarks.fabric.run_record import FabricRun, FabricRunError, SentUpdates
 from benchmarks.fabric.settings import SIMULATED, Cell, ClusterSize, RateOverTime, cell_name
 from benchmarks.fabric.tasks import WORKLOADS, TaskPlan
 from benchmarks.simulator.traces import ComputeSetting, LinkSetting
+from switchfold.controller.cli.demo.digits import Digits, load_digits
 
 WORKERS = 3
 PERCEPTRON = WORKLOADS["perceptron"]
@@ -36,8 +38,19 @@ SIZE = ClusterSize(
     num_workers=WORKERS, num_values=PERCEPTRON.num_values, rate_bits_per_s=10_000_000
 )
 CELL = Cell(links=LinkSetting.EVEN, computing=ComputeSetting.EVEN, seed=1)
-PLAN = TaskPlan(workload="perceptron", num_workers=WORKERS, seed=1, learning_rate=0.05, corpus="")
+PLAN = TaskPlan(workload="perceptron", num_workers=WORKERS, seed=1, learning_rate=0.05, data="")
 TARGET = 0.6
+
+
+@pytest.fixture(autouse=True)
+def digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tasks read the digits of the package, loaded once."""
+    monkeypatch.setattr(tasks, "read_digits_once", lambda _: load_digits_once())
+
+
+@functools.cache
+def load_digits_once() -> Digits:
+    return load_digits()
 
 
 def row_of(version: int, iteration: int, computed_on: int, **changed: Any) -> dict[str, Any]:
@@ -134,7 +147,7 @@ def test_plan_of_a_run_survives_its_message(monkeypatch: pytest.MonkeyPatch) -> 
         target=TARGET,
         limit_s=10.0,
         most_iterations=5,
-        corpus="",
+        data="",
         folder="/nowhere",
         controller="unix:/nowhere/controller.sock",
         addresses=("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"),

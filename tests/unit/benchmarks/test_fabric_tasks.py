@@ -17,9 +17,9 @@ from benchmarks.fabric.documents import (
     _document_bounds,
     load_corpus,
 )
-from benchmarks.fabric.perceptron_task import PerceptronTask
-from benchmarks.fabric.tasks import load_digits_once
+from benchmarks.fabric.perceptron_task import PerceptronTask, read_digits, write_digits
 from benchmarks.fabric.topic_task import NUM_TOPICS, TopicTask
+from switchfold.controller.cli.demo.digits import load_digits
 from switchfold.controller.cli.workloads.errors import WorkloadDataError
 from switchfold.controller.cli.workloads.glosses import FOLDER
 
@@ -119,8 +119,10 @@ def test_topics_are_drawn_by_the_counts_without_the_token_itself() -> None:
     assert (task.topics == 0).mean() > 0.95
 
 
-def test_perceptrons_update_is_a_step_against_the_gradient() -> None:
-    digits = load_digits_once()
+def test_perceptrons_update_is_a_step_against_the_gradient(tmp_path: Path) -> None:
+    digits = load_digits()
+    write_digits(digits, tmp_path / "digits.npz")
+    digits = read_digits(tmp_path / "digits.npz")
     task, faster = (PerceptronTask(digits, 0, WORKERS, 1, rate) for rate in (0.05, 0.1))
     start = task.start()
     update = task.update(start, 0)
