@@ -255,6 +255,17 @@ def test_figures_are_those_of_the_record() -> None:
     assert quantiles([]) == {}
 
 
+def test_updates_are_counted_by_the_rate_of_their_workers_link() -> None:
+    record, _ = trained()
+    record = replace(record, cell=replace(CELL, links=LinkSetting.REDRAWN))
+    shares = SIZE.link_trace(record.cell).shares(0)
+    found = figures_of(record, SIZE, [])["by_link_share"]
+    assert set(found) == {f"{shares[host]:g}" for host in SIZE.hosts[:-1]}
+    assert sum(each["updates"] for each in found.values()) == 30
+    seconds = sum(each["worker_seconds"] for each in found.values())
+    assert seconds == pytest.approx(3.09 * WORKERS), "the first period has not ended"
+
+
 def row(contender: str, *targets: float | None, links: LinkSetting = LinkSetting.EVEN) -> Any:
     """Return a row of the evaluation with one run for each target."""
     record, _ = trained(steps=6)

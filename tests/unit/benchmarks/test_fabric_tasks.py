@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from benchmarks.fabric import topic_task
 from benchmarks.fabric.documents import (
     GLOSSES_OF_DOCUMENT,
     NUM_WORDS,
@@ -106,17 +108,25 @@ def test_dropped_update_changes_no_topics() -> None:
     assert (task.own_counts() == before + update).all()
 
 
-def test_topics_are_drawn_by_the_counts_without_the_token_itself() -> None:
-    """One document of one word; all its other tokens, and all of the word, are in one topic."""
-    words = np.zeros(200, np.int64)
-    train = Documents(words, np.array([0, 200]))
+def share_that_stays(words: NDArray[np.int64], starts: NDArray[np.int64]) -> float:
+    """Return which share of tokens stays in the one topic in which all are."""
+    train = Documents(words, starts)
     task = TopicTask(Corpus(train=train, held_out=train), 0, 1, 1)
-    task.topics = np.zeros(200, np.int64)
+    task.topics = np.zeros(words.size, np.int64)
     model = np.zeros((NUM_WORDS, NUM_TOPICS), np.float32)
-    model[0, 0] = 200
+    np.add.at(model[:, 0], words, 1)
     task.update(model.reshape(-1), 0)
     task.settle(is_applied=True)
-    assert (task.topics == 0).mean() > 0.95
+    return float((task.topics == 0).mean())
+
+
+def test_topics_are_drawn_by_the_other_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_task, "PASSES", 1)
+    every = np.arange(400)
+    # All tokens of the word, and of the document, are in the topic.
+    assert share_that_stays(0 * every, np.array([0, 400])) > 0.95
+    # Each document has one token, of a word that no other has: nothing speaks for its topic.
+    assert share_that_stays(every, np.arange(401)) < 0.03
 
 
 def test_perceptrons_update_is_a_step_against_the_gradient(tmp_path: Path) -> None:
