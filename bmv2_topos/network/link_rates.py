@@ -27,7 +27,7 @@ _FILE: Final = "rates.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkEnd:
+class ShapedEnd:
     """What one node of a link sends, and how fast."""
 
     sender: str
@@ -67,11 +67,11 @@ class LinkRates:
             chosen = [end for end in self.ends(link) if sender in {None, end.sender}]
             self._reshape(chosen, dict.fromkeys((end.interface for end in chosen), rate_bits_per_s))
 
-    def restore(self, link: Link | SwitchLink | None = None) -> list[LinkEnd]:
+    def restore(self, link: Link | SwitchLink | None = None) -> list[ShapedEnd]:
         """Give a link, or all, the rates of the topology again; return which ends had others."""
         topology = self.record.topology
         links = (*topology.links, *topology.switch_links) if link is None else (link,)
-        restored: list[LinkEnd] = []
+        restored: list[ShapedEnd] = []
         with self._locked():
             changed = self.changed()
             for each in links:
@@ -83,11 +83,11 @@ class LinkRates:
                     restored += ends
         return restored
 
-    def ends(self, link: Link | SwitchLink) -> list[LinkEnd]:
+    def ends(self, link: Link | SwitchLink) -> list[ShapedEnd]:
         """Return both directions of a link with their present rates."""
         changed = self.changed()
         return [
-            LinkEnd(
+            ShapedEnd(
                 sender=ours,
                 receiver=theirs,
                 namespace=namespace,
@@ -106,7 +106,7 @@ class LinkRates:
         except FileNotFoundError:
             return {}
 
-    def _reshape(self, ends: list[LinkEnd], rates: Mapping[str, int | None]) -> None:
+    def _reshape(self, ends: list[ShapedEnd], rates: Mapping[str, int | None]) -> None:
         """Note rates, then give them to the kernel; take back both if that fails."""
         before = self.changed()
         own = {
@@ -116,7 +116,7 @@ class LinkRates:
         }
         wanted = before | {end.interface: rates[end.interface] for end in ends}
         self._note({name: rate for name, rate in wanted.items() if rate != own[name]})
-        done: list[LinkEnd] = []
+        done: list[ShapedEnd] = []
         try:
             for end in ends:
                 done.append(end)

@@ -12,7 +12,7 @@ from ..fabric.host_attachment import HostAttachment
 from ..fabric.routes import path
 from ..scheduler.network import Links, TransferNetwork
 from ..scheduler.planning.bandwidth_estimate import TransferDirection
-from .link_tracking import LinkTracker
+from .rates.link_tracking import LinkTracker
 from .transfer_config import MAX_SERVERS, TransferConfig, server_name
 
 

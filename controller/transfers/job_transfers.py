@@ -15,8 +15,8 @@ from ..scheduler.delay_bound import DelayBound
 from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions
 from ..scheduler.training.commit_order import CommitOrder
-from .link_tracking import LinkTracker
 from .live_station import LiveStation, StationRole
+from .rates.link_tracking import LinkTracker
 from .server_place import ServerPlace
 from .transfer_config import TransferConfig, server_name
 from .transfer_flow import TransferFlow

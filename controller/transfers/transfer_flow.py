@@ -15,8 +15,8 @@ from ..jobs.punctual_timer import PunctualTimer
 from ..scheduler.errors import NoRouteError, SchedulerError
 from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions
-from .link_tracking import LinkTracker, SentUpdate
 from .live_schedule import LiveSchedule
+from .rates.link_tracking import LinkTracker, SentUpdate
 from .server_place import ServerPlace
 from .transfer_config import TransferConfig
 from .transfer_log import TransferLog

@@ -14,7 +14,7 @@ from switchfold.controller.scheduler.network import TransferNetwork
 from switchfold.controller.scheduler.planning.bandwidth_estimate import TransferDirection
 from switchfold.controller.scheduler.scheduler import SchedulerOptions, TransferScheduler
 from switchfold.controller.scheduler.transfers import TransferGrant, TransferRequest
-from switchfold.controller.transfers.link_tracking import LinkTracker, RateVerdict, SentUpdate
+from switchfold.controller.transfers.rates.link_tracking import LinkTracker, RateVerdict, SentUpdate
 from transfer_cases import MBIT
 
 

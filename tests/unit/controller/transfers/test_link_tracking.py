@@ -10,13 +10,13 @@ import pytest
 
 from switchfold.controller.scheduler.planning.bandwidth_estimate import TransferDirection
 from switchfold.controller.scheduler.residual_rate import RateSpan
-from switchfold.controller.transfers.link_tracking import (
+from switchfold.controller.transfers.rates.link_tracking import (
     KEPT,
     LinkTracker,
     RateVerdict,
     SentUpdate,
 )
-from switchfold.controller.transfers.tracked_grant import TrackedGrant
+from switchfold.controller.transfers.rates.tracked_grant import TrackedGrant
 from tracked_transfers import TrackedTransfers, TrackedUpdate
 from transfer_cases import MBIT
 

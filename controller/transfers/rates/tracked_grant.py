@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from ..scheduler.planning.bandwidth_estimate import TransferDirection
-from ..scheduler.residual_rate import RateSpan
+from ...scheduler.planning.bandwidth_estimate import TransferDirection
+from ...scheduler.residual_rate import RateSpan
 
 _STEPS: Final = 40
 """Of the search for a rate, each of which halves the error."""

@@ -13,8 +13,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ..scheduler.planning.bandwidth_estimate import BandwidthEstimates, TransferDirection
-from ..scheduler.residual_rate import RateSpan
+from ...scheduler.planning.bandwidth_estimate import BandwidthEstimates, TransferDirection
+from ...scheduler.residual_rate import RateSpan
 from .tracked_grant import HostLink, TrackedGrant
 
 LATE: Final = 0.1
