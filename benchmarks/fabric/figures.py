@@ -142,10 +142,10 @@ def speed_ups(
 def grid_of(
     rows: Sequence[dict[str, Any]], contender: str, key: str, baseline: str = BASELINE
 ) -> dict[str, Spread]:
-    """Return by cell how many times faster than the baseline a contender is."""
+    """Return by cell that both have run how many times faster than the baseline a contender is."""
     found = {(row["cell"], row["contender"]): row["runs"] for row in rows}
     return {
         cell: speed_ups(runs, found[cell, baseline], key)
         for (cell, name), runs in found.items()
-        if name == contender
+        if name == contender and (cell, baseline) in found
     }

@@ -195,9 +195,10 @@ def _draw_speeds(axes: Any, rows: Sequence[dict[str, Any]], title: str) -> None:
     width = 0.8 / len(names)
     for order, name in enumerate(names):
         grid = grid_of(rows, name, "target_s")
+        label = CONTENDERS[name].title
         for place, cell in enumerate(cells):
-            gain = grid[cell]
-            if gain.num_missing == gain.num_seeds:
+            gain = grid.get(cell)
+            if gain is None or gain.num_missing == gain.num_seeds:
                 continue
             axes.bar(
                 place + (order - (len(names) - 1) / 2) * width,
@@ -205,9 +206,10 @@ def _draw_speeds(axes: Any, rows: Sequence[dict[str, Any]], title: str) -> None:
                 0.95 * width,
                 yerr=[[gain.median - gain.least], [gain.most - gain.median]],
                 color=COLOURS[name],
-                label=CONTENDERS[name].title if place == 0 else None,
+                label=label,
                 error_kw={"elinewidth": 0.8},
             )
+            label = ""
     axes.axhline(1.0, color="black", linewidth=0.8)
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter(plain_number)

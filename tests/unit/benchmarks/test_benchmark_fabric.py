@@ -288,6 +288,7 @@ def test_speed_ups_compare_runs_of_a_seed() -> None:
     gain = speed_ups(rows[1]["runs"], rows[0]["runs"], "target_s")
     assert (gain.least, gain.most, gain.num_missing) == (1.5, 2.0, 1)
     assert grid_of(rows, "scheduled", "target_s") == {rows[0]["cell"]: gain}
+    assert grid_of(rows, "scheduled", "target_s", "ring") == {}, "no ring was run"
 
 
 def test_results_are_joined_by_cell_and_seed() -> None:
@@ -336,6 +337,7 @@ def test_aims_are_judged_by_the_cells_that_were_run() -> None:
 
 def test_drawing_has_a_bar_for_each_contender(tmp_path: Path) -> None:
     rows = [row("plain", 10.0, 9.0), row("scheduled", 8.0, None), row("ring", None, None)]
+    rows += [row("plain", 5.0, links=LinkSetting.HALVED)]
     report.draw({"perceptron": rows}, {"perceptron": PERCEPTRON.title}, tmp_path / "grid.png")
     assert (tmp_path / "grid.png").stat().st_size > 10_000
     assert set(report.COLOURS) == set(CONTENDERS)
