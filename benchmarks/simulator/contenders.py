@@ -36,6 +36,14 @@ class SimulatedContender:
     is_synchronous: bool = False
 
 
+def tau_max_of(num_workers: int) -> int:
+    """Return the delay bound of scheduled updates.
+
+    Each worker has one update under way, so this is twice what delays are on average.
+    """
+    return 2 * num_workers
+
+
 WHOLE_BATCH_WAIT_S = 1e6
 """For batches that are closed only when no grant is open."""
 
@@ -44,9 +52,7 @@ def _scheduled(
     places: GroupPlaces, batch_wait_s: float = SchedulerOptions().batch_wait_s
 ) -> Callable[[Scenario, ComputeTimes | None], FluidRun]:
     def make(scenario: Scenario, computing: ComputeTimes | None) -> FluidRun:
-        # Each worker has one update under way, so 2 n is twice what delays are on average.
-        tau_max = 2 * scenario.num_workers
-        bound = DelayBound(tau_max=tau_max)
+        bound = DelayBound(tau_max=tau_max_of(scenario.num_workers))
         return ScheduledRun(
             scenario, computing, places=places, bound=bound, batch_wait_s=batch_wait_s
         )

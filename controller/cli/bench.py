@@ -29,6 +29,7 @@ _SCRIPTS: Final = {
     "hot": "hot_rows/evaluation.py",
     "transport": "transport/evaluation.py",
     "accuracy": "transport/accuracy.py",
+    "fabric": "fabric/evaluation.py",
 }
 _DEFAULT: Final = "allreduce"
 
@@ -41,7 +42,7 @@ def bench(arguments: tuple[str, ...]) -> int:
     """Run a benchmark: allreduce against torch's Gloo ring (default) or another.
 
     Others are host, trees, contention, planning, installation, schemes, advice, overlap, training,
-    hot, transport, accuracy.
+    hot, transport, accuracy, fabric.
     All further options go to the script.
     """
     name, options = _DEFAULT, arguments

@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The systems that train: parameter servers with and without the scheduler, and a ring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+from switchfold.hostlib.parameter_server.transfers import TransferOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class FabricContender:
+    """One way to train."""
+
+    name: str
+    title: str
+    is_served: bool = True
+    """Whether a parameter server has the model; else workers sum among themselves, in step."""
+    is_scheduled: bool = False
+    """Whether the controller's scheduler plans when updates travel."""
+    is_stepwise: bool = False
+    """Whether workers are in step: each version of the model has one more update of all of them."""
+    is_grouping: bool = False
+    """Whether idle workers add up updates of others."""
+    learning_rate: float = 0.05
+    """Of the perceptron in the runs. Rates around it are tried along the measured times."""
+
+    @property
+    def missing(self) -> str:
+        """Why this installation cannot run it; "": it can."""
+        if self.is_grouping and "aggregate" not in {
+            field.name for field in fields(TransferOptions)
+        }:
+            return f"{self.title}: left out, workers here add up no updates of others"
+        return ""
+
+
+BASELINE: Final = "plain"
+RING: Final = "ring"
+SYNCHRONOUS: Final = "synchronous"
+SCHEDULED: Final = "scheduled"
+CONTENDERS: Final = {
+    each.name: each
+    for each in (
+        FabricContender(name=BASELINE, title="asynchronous PS"),
+        FabricContender(name=SCHEDULED, title="scheduled", is_scheduled=True),
+        FabricContender(
+            name="groups", title="scheduled, groups", is_scheduled=True, is_grouping=True
+        ),
+        FabricContender(
+            name=SYNCHRONOUS,
+            title="scheduled, synchronous",
+            is_scheduled=True,
+            is_stepwise=True,
+            learning_rate=0.4,
+        ),
+        FabricContender(
+            name=RING,
+            title="TCP ring, synchronous",
+            is_served=False,
+            is_stepwise=True,
+            learning_rate=0.4,
+        ),
+    )
+}
+NO_CHAIN: Final = "chain replication is left out: no parameter server here forwards to a replica"
+
+
+def chosen_contenders(text: str) -> list[FabricContender]:
+    """Return the contenders that commas separate, the baseline first; "" for all that can run.
+
+    Raises ValueError that names the choices.
+    """
+    names = [name.strip() for name in text.split(",")] if text else list(CONTENDERS)
+    if unknown := [name for name in names if name not in CONTENDERS]:
+        raise ValueError(f"no contender {', '.join(unknown)}; choose from {', '.join(CONTENDERS)}")
+    chosen = [each for each in CONTENDERS.values() if each.name in {BASELINE, *names}]
+    if text and (reasons := [each.missing for each in chosen if each.missing]):
+        raise ValueError("; ".join(reasons))
+    return [each for each in chosen if not each.missing]
