@@ -16,9 +16,9 @@ from ..scheduler.delay_bound import DelayBound
 from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions
 from ..scheduler.training.commit_order import CommitOrder
-from .job_replicas import JobReplicas
 from .live_station import LiveStation, StationRole
 from .rates.link_tracking import LinkTracker
+from .replicas.job_replicas import JobReplicas
 from .server_place import ServerPlace
 from .transfer_config import TransferConfig, server_name
 from .transfer_flow import TransferFlow

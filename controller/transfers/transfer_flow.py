@@ -20,7 +20,7 @@ from .live_groups import LiveGroups
 from .live_schedule import LiveSchedule
 from .live_station import LiveStation
 from .rates.link_tracking import LinkTracker, SentUpdate
-from .replica_books import ReplicaBooks
+from .replicas.replica_books import ReplicaBooks
 from .server_place import ServerPlace
 from .transfer_config import TransferConfig
 from .transfer_log import TransferLog
@@ -335,6 +335,7 @@ class TransferFlow:
         del server.granted[record.sequence]
         if server.station is not None:
             server.station.send(skipped_message(record.sequence))
+        self.replicas.skipped(record.server_id, record.sequence)
 
     def _decided(self, records: list[TransferRecord]) -> None:
         """Tell stations of a batch."""

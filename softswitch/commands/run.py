@@ -157,7 +157,7 @@ def _bring_up(
 def _serve_metrics(switch: Switch, address: str) -> MetricsServer:
     from ...hostlib.errors import MetricsError  # noqa: PLC0415 - only when it is needed
     from ...hostlib.observing.metrics_server import MetricsServer  # noqa: PLC0415
-    from ..switch.port_metrics import fill_port_metrics  # noqa: PLC0415
+    from .port_metrics import fill_port_metrics  # noqa: PLC0415
 
     try:
         return MetricsServer(address, partial(fill_port_metrics, switch.ports.all_statistics))

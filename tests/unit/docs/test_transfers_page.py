@@ -10,7 +10,12 @@ from pathlib import Path
 
 from switchfold.hostlib import errors
 from switchfold.hostlib.parameter_server import command, transfers
-from switchfold.hostlib.parameter_server.transfers import fabric_worker, update_service
+from switchfold.hostlib.parameter_server.transfers import (
+    committed_update,
+    fabric_worker,
+    grant_pace,
+    update_service,
+)
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "transfers.md").read_text("utf-8")
 
@@ -29,7 +34,8 @@ def test_counters_are_those_of_the_server() -> None:
     named = set(re.findall(r"\b(\w+_(?:updates|places|sums))\b", text))
     told = set(re.findall(r"^\| `(\w+)` \|", PAGE.split("## What is counted")[1], re.MULTILINE))
     assert told == named | {"commits"}
-    source = Path(update_service.__file__).read_text("utf-8")
+    parts = (update_service, grant_pace, committed_update)
+    source = "".join(Path(part.__file__).read_text("utf-8") for part in parts)
     assert all(f'"{name}"' in source for name in named)
 
 

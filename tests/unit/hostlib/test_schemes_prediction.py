@@ -12,7 +12,7 @@ import pytest
 from switchfold.controller.__main__ import run
 from switchfold.hostlib.errors import SchemeError
 from switchfold.hostlib.schemes import Cluster, Scheme
-from switchfold.hostlib.schemes.known_models import MODELS
+from switchfold.hostlib.schemes.layers.known_models import MODELS
 from switchfold.hostlib.schemes.model_file import find_model
 from switchfold.hostlib.schemes.models import VGG19, Model, ModelLayer
 from switchfold.hostlib.schemes.prediction import (

@@ -8,7 +8,7 @@ from scraped_metrics import put_values
 from switchfold.hostlib.observing import metric_table as table
 from switchfold.hostlib.observing.metric import Exporter, MetricSamples
 from switchfold.softswitch import Switch
-from switchfold.softswitch.switch.port_metrics import fill_port_metrics
+from switchfold.softswitch.commands.port_metrics import fill_port_metrics
 
 
 def test_counters_are_put_by_direction_and_cause() -> None:

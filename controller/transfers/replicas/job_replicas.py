@@ -13,12 +13,17 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from ...hostlib.control.transfers_api import transfers_pb2 as pb
-from ..errors import StationsDisagreeError
-from ..jobs.punctual_timer import PunctualTimer
-from ..scheduler.divergence import DivergenceBound
-from ..scheduler.state.server_replica import ReplicaOptions
-from .live_station import LiveStation, StationRole
+from ....hostlib.control.transfers_api import transfers_pb2 as pb
+from ...errors import StationsDisagreeError
+from ...jobs.punctual_timer import PunctualTimer
+from ...scheduler.divergence import DivergenceBound
+from ...scheduler.state.server_replica import ReplicaOptions
+from ..live_station import LiveStation, StationRole
+from ..server_place import ServerPlace
+from ..transfer_config import TransferConfig, replica_name, server_name
+from ..transfer_flow import TransferFlow
+from ..transfer_messages import skipped_message
+from ..transfer_record import WorkerPlace
 from .replica_messages import (
     allowed_message,
     expected_replica_message,
@@ -30,11 +35,6 @@ from .replica_messages import (
     promoted_message,
 )
 from .replica_place import ReplicaPlace, ReplicaState
-from .server_place import ServerPlace
-from .transfer_config import TransferConfig, replica_name, server_name
-from .transfer_flow import TransferFlow
-from .transfer_messages import skipped_message
-from .transfer_record import WorkerPlace
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from ..server_place import ServerPlace
+from ..transfer_messages import skipped_message
+from ..transfer_record import TransferRecord
 from .replica_messages import allowed_message, expected_replica_message
 from .replica_place import ReplicaPlace
-from .server_place import ServerPlace
-from .transfer_messages import skipped_message
-from .transfer_record import TransferRecord
 
 
 class ReplicaBooks:

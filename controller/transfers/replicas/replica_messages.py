@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from ...hostlib.control.transfers_api import transfers_pb2 as pb
+from ....hostlib.control.transfers_api import transfers_pb2 as pb
+from ..transfer_record import TransferRecord
 from .replica_place import ReplicaPlace
-from .transfer_record import TransferRecord
 
 
 def known_message(replica: ReplicaPlace) -> pb.SchedulerMessage:

@@ -8,10 +8,10 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ...hostlib.control.transfers_api import transfers_pb2 as pb
-from ..jobs.punctual_timer import PunctualTimer
-from .live_station import LiveStation, StationRole
-from .transfer_record import TransferRecord, TransferState
+from ....hostlib.control.transfers_api import transfers_pb2 as pb
+from ...jobs.punctual_timer import PunctualTimer
+from ..live_station import LiveStation, StationRole
+from ..transfer_record import TransferRecord, TransferState
 
 
 class ReplicaState(enum.StrEnum):
