@@ -344,7 +344,7 @@ def test_training_goes_on_after_the_controller_and_the_replica_joins_no_more(
     tmp_path: Path,
 ) -> None:
     """A server that hears nothing waits until its replica must have been promoted, then goes on."""
-    with ReplicaScene(tmp_path, lease_s=0.5, grant_wait_s=0.2) as scene:
+    with ReplicaScene(tmp_path, lease_s=5.0, grant_wait_s=0.2) as scene:
         scene.await_replica()
         total = committed(push(scene, 2))
         scene.controller.close()
