@@ -8,6 +8,7 @@ TestbedError
 ├── KernelError             the kernel refused a network operation
 │   └── ShaperMissingError  the kernel has neither tbf nor htb
 ├── ImpairmentError         a link cannot be impaired, or what impaired it has ended
+├── LinkRateError           the rate of a link cannot be changed, or a trace of rates is none
 ├── TargetMissingError      the switch program or its compiled P4 is not on this machine
 ├── PortTakenError          a UDP port that was asked for is in use
 ├── TestbedBusyError        the testbed belongs to another live process, or is up already
@@ -48,6 +49,10 @@ class ShaperMissingError(KernelError):
 
 class ImpairmentError(TestbedError):
     """A link cannot be impaired as asked, and is as it was; or what impaired it has ended."""
+
+
+class LinkRateError(TestbedError):
+    """The rate of a link cannot be changed as asked, or a file is no trace of rates."""
 
 
 class TargetMissingError(TestbedError):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .network.link_counters import LinkBytes, SwitchLinkBytes
+from .network.link_rates import LinkRates
 from .network.namespaces import namespace_inode
 from .processes.processes import read_records
 from .processes.rendezvous import PLACES_FILE
@@ -40,6 +41,9 @@ class TestbedStatus:
     """Name of each host's switch."""
     cut_links: tuple[str, ...]
     """Names of the links that are cut."""
+    changed_rates: tuple[tuple[str, str, int | None], ...]
+    """Sender, receiver and present rate in bits per second of directions that `testbed rate` has
+    changed; None: unshaped."""
     places: str | None
     """Value of SWITCHFOLD_PLACES for processes of this machine (mode udp)."""
 
@@ -96,4 +100,15 @@ def read_status(
         ),
         switch_of={link.host: link.switch for link in record.topology.links},
         cut_links=tuple(record.cut_links),
+        changed_rates=_changed_rates(LinkRates(record=record)),
+    )
+
+
+def _changed_rates(rates: LinkRates) -> tuple[tuple[str, str, int | None], ...]:
+    changed, topology = rates.changed(), rates.record.topology
+    return tuple(
+        (end.sender, end.receiver, end.rate_bits_per_s)
+        for link in (*topology.links, *topology.switch_links)
+        for end in rates.ends(link)
+        if end.interface in changed
     )

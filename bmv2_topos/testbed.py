@@ -29,6 +29,7 @@ from .network.link_counters import (
     read_link_bytes,
     read_switch_link_bytes,
 )
+from .network.link_rates import LinkRates
 from .network.network import (
     cable_ends,
     make_network,
@@ -423,8 +424,8 @@ class Testbed:
         record = self._recorded()
         if link.name not in record.cut_links:
             return
-        for namespace, interface, rate_bits_per_s in cable_ends(record, link):
-            links.mend_end(interface, rate_bits_per_s, namespace=namespace)
+        for end in self.link_rates.ends(link):
+            links.mend_end(end.interface, end.rate_bits_per_s, namespace=end.namespace)
         record.cut_links.remove(link.name)
         record.save()
 
@@ -454,6 +455,11 @@ class Testbed:
                 name, command, ready_timeout_s=IMPAIRMENT_TIMEOUT_S, outlives_us=True
             ),
         )
+
+    @property
+    def link_rates(self) -> LinkRates:
+        """The present rates of links, and how to change them while the testbed runs."""
+        return LinkRates(record=self._recorded())
 
     def _cable(self, one: str, other: str) -> Link | SwitchLink:
         link = self.topology.link_between(one, other)

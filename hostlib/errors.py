@@ -46,6 +46,7 @@ HostlibError
 |  |- ServerLostError: a parameter server is away for longer than clients wait
 |  |- ServerRestartedError: a parameter server was killed, and a sum is impossible
 |  |- StaleUpdateError: an update that is older than tau_max allows; it was not applied
+|  |- UpdateRefusedError: an update that the scheduler cannot plan; it was not sent
 |  |- ResultForgottenError: the result was completed too long ago
 |  `- ResultTimeoutError (also TimeoutError): the result did not complete in time
 |- RowTableError: a sparse table of a parameter server
@@ -300,6 +301,13 @@ class StaleUpdateError(PeerError):
         super().__init__(message)
         self.delay = delay
         self.tau_max = tau_max
+
+
+class UpdateRefusedError(PeerError):
+    """The scheduler cannot plan a part of an update, which was not sent; later ones are asked for.
+
+    Other servers may have applied their parts.
+    """
 
 
 class ResultForgottenError(PeerError):

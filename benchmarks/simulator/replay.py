@@ -1,12 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compares a recorded live run with the simulator on the same computing times and sizes.
+"""Compares a recorded run with the simulator: live transfers, or a run of tcp_check.py.
 
-The record is a file of JSON lines with time_s, event (get, got, push, sent, commit, drop), worker,
-server and bytes. Computing times are those between the last `got` and the `push` of each of a
-worker's iterations; the simulator gets them, the links' rates and the contender, and nothing else.
+The timeline of a controller (`--transfer-log`) has the requests of a job. The simulator's scheduler
+gets the same requests, each as long after its worker's last commit, and the times until commits are
+compared.
+
+Any other record is simulated again with the same computing times and sizes. It is a file of JSON
+lines with time_s, event (get, got, push, sent, commit, drop), worker, server and bytes. Computing
+times are those between the last `got` and the `push` of each of a worker's iterations; the
+simulator gets them, the links' rates and the contender, and nothing else.
+
 The exit status is 1 if a figure differs by more than the tolerance.
-Run: python benchmarks/simulator/replay.py RECORD --contender async-ps --rate 100M
+Run: python benchmarks/simulator/replay.py transfers.jsonl --rate 95.6M --granted-rate 100M
+     python benchmarks/simulator/replay.py RECORD --contender async-ps --rate 100M
 """
 
 from __future__ import annotations
@@ -21,7 +28,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.simulator.contenders import CONTENDERS, SimulatedContender, simulate
+from benchmarks.simulator.live_log import LiveRequest, is_live_log, read_live_log
 from benchmarks.simulator.outcome import figures_of
+from benchmarks.simulator.request_replay import (
+    RequestTimes,
+    close_share,
+    request_times,
+    scenario_of_requests,
+)
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.timeline import (
     TimelineError,
@@ -126,6 +140,34 @@ def compare(
     return rows, runs[0].events
 
 
+def compare_requests(
+    requests: Sequence[LiveRequest], scenario: Scenario, share: float
+) -> tuple[list[Comparison], float]:
+    """Return figures of live requests beside those of their simulation.
+
+    The second value is the share of requests whose times are within a tenth. `share`: of the rates
+    that the scheduler plans with, what links carry.
+    """
+    recorded, simulated = request_times(requests, scenario, share)
+    figures = _request_figures(recorded), _request_figures(simulated)
+    rows = [
+        Comparison(name=name, recorded=figures[0][name], simulated=figures[1][name])
+        for name in figures[0]
+    ]
+    return rows, close_share(recorded, simulated, 0.1)
+
+
+def _request_figures(times: Sequence[RequestTimes]) -> Mapping[str, float]:
+    took_s = [each.took_s for each in times]
+    lasted_s = max(each.committed_s for each in times) - min(each.asked_s for each in times)
+    return {
+        "mean time to the commit, s": statistics.mean(took_s),
+        "median time to the commit, s": statistics.median(took_s),
+        "longest time to the commit, s": max(took_s),
+        "time to the last commit, s": lasted_s,
+    }
+
+
 def _figures(
     events: Sequence[TimelineEvent], contender: SimulatedContender, scenario: Scenario
 ) -> Mapping[str, float]:
@@ -178,13 +220,19 @@ def main() -> int:
         description=(__doc__ or "").partition("Run:")[0],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("record", type=Path, help="JSON lines of the live run")
+    parser.add_argument("record", type=Path, help="JSON lines of the run")
+    parser.add_argument("--job", help="of a controller's timeline that has several")
     parser.add_argument("--contender", choices=list(CONTENDERS), default="async-ps")
     parser.add_argument(
         "--rate", type=parse_bits_per_s, default=1e8, help="payload bits/s of a worker's link"
     )
     parser.add_argument(
         "--server-rate", type=parse_bits_per_s, help="of a server's (default: same)"
+    )
+    parser.add_argument(
+        "--granted-rate",
+        type=parse_bits_per_s,
+        help="bits/s that the controller plans with for a worker's link (default: --rate)",
     )
     parser.add_argument("--tolerance", type=float, default=0.1)
     parser.add_argument(
@@ -193,6 +241,8 @@ def main() -> int:
     parser.add_argument("--write", type=Path, help="file that gets the simulated timeline")
     options = parser.parse_args()
     try:
+        if is_live_log(options.record):
+            return 0 if _compare_live(options) else 1
         events = read_timeline(options.record)
         scenario = scenario_of(events, options.rate, options.server_rate or options.rate)
         rows, simulated = compare(events, CONTENDERS[options.contender], scenario, options.draws)
@@ -201,6 +251,19 @@ def main() -> int:
     if options.write:
         write_timeline(simulated, options.write)
     return 0 if verdict(rows, options.tolerance) else 1
+
+
+def _compare_live(options: argparse.Namespace) -> bool:
+    """Compare a controller's timeline; return whether all figures are within the tolerance."""
+    requests = read_live_log(options.record, options.job)
+    granted = options.granted_rate or options.rate
+    share = options.rate / granted
+    server = (options.server_rate or options.rate) / share
+    scenario = scenario_of_requests(requests, granted, server)
+    rows, close = compare_requests(requests, scenario, share)
+    is_close = verdict(rows, options.tolerance)
+    print(f"{100 * close:.0f} % of {len(requests)} requests are within 10 % each")
+    return is_close
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from switchfold.controller.scheduler.scheduler import (
     TransferDecision,
     TransferScheduler,
 )
+from switchfold.controller.scheduler.training.commit_order import CommitOrder
 from switchfold.controller.scheduler.transfers import (
     ModelGrant,
     ModelRequest,
@@ -57,6 +58,7 @@ class ScheduledRun(AsynchronousRun):
         places: GroupPlaces = GroupPlaces.NOWHERE,
         bound: DelayBound | None = None,
         batch_wait_s: float = SchedulerOptions().batch_wait_s,
+        commit_order: CommitOrder = CommitOrder.ARRIVAL,
     ) -> None:
         super().__init__(scenario, computing)
         found = {
@@ -67,7 +69,9 @@ class ScheduledRun(AsynchronousRun):
         self._scheduler = TransferScheduler(
             scenario.network(),
             dict.fromkeys(scenario.servers, 0),
-            SchedulerOptions(bound=bound, places=found, batch_wait_s=batch_wait_s),
+            SchedulerOptions(
+                bound=bound, places=found, batch_wait_s=batch_wait_s, commit_order=commit_order
+            ),
         )
         self._num_requests = 0
         self._num_model_requests = 0

@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.support.link_rates import set_rates
 from benchmarks.support.processor import read_times
 from benchmarks.training.training_contenders import (
     FromMeans,
@@ -130,7 +129,8 @@ class Network:
         self.barrier()
         if self.rank == 0:
             for testbed in self._testbeds:
-                set_rates(testbed, rate_bits_per_s)
+                for link in testbed.topology.links:
+                    testbed.link_rates.set(link, rate_bits_per_s)
         self.barrier()
 
     def trainers(self, workload: Workload) -> dict[str, Trainer]:

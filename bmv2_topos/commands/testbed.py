@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchfold testbed up|run|down|status|restart|cut|mend|impair`."""
+"""`switchfold testbed up|run|down|status|restart|cut|mend|impair|rate`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ..testbed import Testbed
 from ..topology.topology_options import described_topology, with_topology
 from .command_errors import errors_shown
 from .impair_command import impair
+from .rate_command import rate
 from .run_command import run
 
 DEFAULT_NAME = "main"
@@ -31,6 +32,7 @@ def testbed() -> None:
 
 testbed.add_command(run)
 testbed.add_command(impair)
+testbed.add_command(rate)
 
 
 @testbed.command()
@@ -269,26 +271,34 @@ def _show(shown: TestbedStatus, *, as_json: bool) -> None:
         click.echo(f"  for torchrun: export SWITCHFOLD_PLACES={shown.places}")
     for process, pid, is_alive in shown.processes:
         click.echo(f"  {process:<12} pid {pid:<8} {'alive' if is_alive else 'dead'}")
-    for host, port, rate, counted in shown.links:
+    for host, port, link_rate, counted in shown.links:
         traffic = (
             f", {counted.from_host_bytes} bytes from it, {counted.to_host_bytes} to it"
             if counted
             else ""
         )
         switch = shown.switch_of[host]
-        speed = _speed(shown, rate, is_cut=host in shown.cut_links)
+        speed = _speed(shown, link_rate, (host, switch), is_cut=host in shown.cut_links)
         click.echo(f"  {host} on port {port} of {switch}: {speed}{traffic}")
-    for a, a_port, b, b_port, rate, between in shown.switch_links:
+    for a, a_port, b, b_port, link_rate, between in shown.switch_links:
         traffic = (
             f", {between.from_a_bytes} bytes from {a}, {between.from_b_bytes} from {b}"
             if between
             else ""
         )
-        speed = _speed(shown, rate, is_cut=f"{a}-{b}" in shown.cut_links)
+        speed = _speed(shown, link_rate, (a, b), is_cut=f"{a}-{b}" in shown.cut_links)
         click.echo(f"  {a} port {a_port} to {b} port {b_port}: {speed}{traffic}")
 
 
-def _speed(shown: TestbedStatus, rate: int | None, *, is_cut: bool) -> str:
+def _speed(
+    shown: TestbedStatus, rate_bits_per_s: int | None, ends: tuple[str, str], *, is_cut: bool
+) -> str:
     if is_cut:
         return "CUT"
-    return f"{rate / 1e6:g} Mbit/s by {shown.shaper}" if rate else "unshaped"
+    text = f"{rate_bits_per_s / 1e6:g} Mbit/s by {shown.shaper}" if rate_bits_per_s else "unshaped"
+    changed = [
+        f"now {now / 1e6:g} Mbit/s from {sender}" if now else f"now unshaped from {sender}"
+        for sender, receiver, now in shown.changed_rates
+        if {sender, receiver} == set(ends)
+    ]
+    return ", ".join([text, *changed])

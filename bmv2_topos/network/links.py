@@ -241,8 +241,7 @@ def shape(interface: str, rate_bits_per_s: int, *, namespace: str) -> Shaper:
 def add_shaper(shaper: Shaper, interface: str, rate_bits_per_s: int, *, namespace: str) -> None:
     """Add one named shaper as the root queue; NetlinkError (ENOENT) if the kernel has none."""
     rate_bytes_per_s = rate_bits_per_s // 8
-    frame_bytes = MTU_BYTES + 14
-    burst_bytes = max(_BURST_FRAMES * frame_bytes, rate_bytes_per_s // 1000)
+    burst_bytes = _burst_bytes(rate_bytes_per_s)
 
     def add_tbf(route: Any) -> None:
         index = interface_index(route, interface)
@@ -265,6 +264,44 @@ def add_shaper(shaper: Shaper, interface: str, rate_bits_per_s: int, *, namespac
         # The class keeps the kernel's default queue of txqlen frames: 1000.
 
     call_with_route(namespace, add_tbf if shaper == "tbf" else add_htb)
+
+
+def reshape(interface: str, rate_bits_per_s: int | None, *, namespace: str) -> None:
+    """Give an interface another rate, None for none; what waits in its queue stays there.
+
+    An interface whose link is cut stays cut. Raises KernelError and ShaperMissingError.
+    """
+
+    def change(route: Any) -> bool:
+        """Return whether the interface has a shaper, or has been cut."""
+        index = interface_index(route, interface)
+        kinds = {queue.get("kind") for queue in route.get_qdiscs(index)}
+        if "blackhole" in kinds:
+            return True
+        if not kinds & {"tbf", "htb"}:
+            return False
+        if rate_bits_per_s is None:
+            route.tc("del", index=index, parent=_TC_ROOT)
+            return True
+        rate = rate_bits_per_s // 8
+        burst = _burst_bytes(rate)
+        if "tbf" in kinds:
+            route.tc("change", "tbf", index, rate=rate, burst=burst, limit=QUEUE_BYTES)
+        else:
+            values = {"rate": rate, "ceil": rate, "burst": burst, "cburst": burst}
+            route.tc("change-class", "htb", index, handle=_HTB_CLASS, parent=_HTB_ROOT, **values)
+        return True
+
+    try:
+        is_done = call_with_route(namespace, change)
+    except NetlinkError as exc:
+        raise KernelError(f"cannot change the rate of {interface}: {exc}") from exc
+    if not is_done and rate_bits_per_s is not None:
+        shape(interface, rate_bits_per_s, namespace=namespace)
+
+
+def _burst_bytes(rate_bytes_per_s: int) -> int:
+    return max(_BURST_FRAMES * (MTU_BYTES + 14), rate_bytes_per_s // 1000)
 
 
 def create_bridge(topology: Topology, switch: Switch, *, switch_namespace: str) -> None:

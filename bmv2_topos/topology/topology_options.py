@@ -40,6 +40,9 @@ class _Rate(click.ParamType[int]):
             self.fail(f"{value!r} is not a rate such as 100M or 2.5G", param, ctx)
 
 
+RATE: Final = _Rate()
+"""Type of a rate on the command line."""
+
 _OPTIONS: Final = (
     click.option(
         "--topology",
@@ -67,17 +70,17 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--rate",
-        type=_Rate(),
+        type=RATE,
         default="100M",
         show_default=True,
         help="Rate of hosts' links; 0: unshaped.",
     ),
     click.option(
-        "--uplink-rate", type=_Rate(), help="Rate of links between switches.  [default: --rate]"
+        "--uplink-rate", type=RATE, help="Rate of links between switches.  [default: --rate]"
     ),
     click.option(
         "--core-rate",
-        type=_Rate(),
+        type=RATE,
         help="Rate of links to a fat-tree's core.  [default: --uplink-rate]",
     ),
 )

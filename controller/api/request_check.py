@@ -85,11 +85,13 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "Register.div_max": (0, _MAX_NORM),
     "Register.version": (0, _MAX_POSITION),
     "Register.next_sequence": (0, _MAX_POSITION),
+    "Register.staleness": (0, 1 << 31),
     "TransferRequested.transfer_id": (0, 1 << 62),
     "TransferRequested.server_id": (0, 0xFFFF),
     "TransferRequested.size_bytes": (1, 1 << 40),
     "TransferRequested.version": (0, _MAX_POSITION),
     "TransferRequested.norm": (0, _MAX_NORM),
+    "TransferRequested.clock": (0, _MAX_POSITION),
     "TransferDelivered.worker_id": (0, 0xFFFF),
     "TransferDelivered.transfer_id": (0, 1 << 62),
     "TransferWithdrawn.transfer_id": (0, 1 << 62),
@@ -104,6 +106,7 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "UpdateGathered.transfer_id": (0, 1 << 62),
     "GroupLeft.group_id": (0, _MAX_POSITION),
     "GroupLeft.transfer_id": (0, 1 << 62),
+    "RateObserved.network_wait_s": (0, 1e9),
     "ShowTreeRequest.tensor_bytes": (0, 1 << 50),
 }
 """Least and greatest value of each number in a request; None: every value is allowed."""

@@ -79,8 +79,9 @@ class TransferScheduler:
         self._check_stations(network)
         mode = self._options.mode
         self._clocks = WorkerClocks(mode) if isinstance(mode, StaleSynchronousTraining) else None
-        for worker in mode.workers if isinstance(mode, StaleSynchronousTraining) else ():
-            network.check_host(worker, "worker")
+        if isinstance(mode, StaleSynchronousTraining):
+            for worker in mode.workers or ():
+                network.check_host(worker, "worker")
         self._models = ModelTransfers(servers, self._open, self._clocks)
         self._now_s = -math.inf
         self._server_of: dict[int, str] = {}

@@ -11,6 +11,8 @@ from ..fabric.fabric import Direction, Fabric
 from ..fabric.host_attachment import HostAttachment
 from ..fabric.routes import path
 from ..scheduler.network import Links, TransferNetwork
+from ..scheduler.planning.bandwidth_estimate import TransferDirection
+from .rates.link_tracking import LinkTracker
 from .transfer_config import MAX_SERVERS, TransferConfig, server_name
 
 
@@ -39,13 +41,30 @@ def hosts_without_rate(fabric: Fabric) -> list[str]:
     )
 
 
+def link_tracker(fabric: Fabric, config: TransferConfig) -> LinkTracker:
+    """Return what follows the rates of all hosts' links, as the file states them at first."""
+    places = host_places(fabric)
+    capacities = transfer_network(fabric, {}, config).capacities_bits_per_s
+    links: dict[str, tuple[str, TransferDirection]] = {}
+    rates: dict[str, tuple[int, int]] = {}
+    for host in places:
+        up, down = _host_links(places, host)
+        links[up], links[down] = (host, TransferDirection.UP), (host, TransferDirection.DOWN)
+        rates[host] = capacities[up], capacities[down]
+    return LinkTracker(links, rates)
+
+
 def transfer_network(
-    fabric: Fabric, servers: Mapping[str, str], config: TransferConfig
+    fabric: Fabric,
+    servers: Mapping[str, str],
+    config: TransferConfig,
+    estimates: Mapping[str, tuple[int, int]] | None = None,
 ) -> TransferNetwork:
     """Return the network of a fabric's hosts, and of all servers that a job may have.
 
-    `servers` are the hosts of servers by name; it may grow: a server's host is looked up when a
-    route to it is first wanted. A server on its sender's own host has a route without links.
+    `estimates` are rates (up, down) of hosts' links, in payload, in place of the file's. `servers`
+    are the hosts of servers by name; it may grow: a server's host is looked up when a route to it
+    is first wanted. A server on its sender's own host has a route without links.
     """
     places = host_places(fabric)
     unstated = {
@@ -70,10 +89,23 @@ def transfer_network(
         directions = path(fabric, start, end)
         return None if directions is None else tuple(map(_link_name, directions))
 
+    capacities = {_link_name(each): capacity(each) for each in _directions(fabric)}
+    for host, rates in (estimates or {}).items():
+        if host in places:
+            capacities |= zip(_host_links(places, host), rates, strict=True)
     return TransferNetwork(
-        capacities_bits_per_s={_link_name(each): capacity(each) for each in _directions(fabric)},
+        capacities_bits_per_s=capacities,
         hosts=frozenset(places) | {server_name(number) for number in range(MAX_SERVERS)},
         find_route=find_route,
+    )
+
+
+def _host_links(places: Mapping[str, HostAttachment], host: str) -> tuple[str, str]:
+    """Return the names of a host's link: up and down."""
+    switch, port = places[host].switch, places[host].port
+    return (
+        _link_name(Direction(switch, port, is_inward=True)),
+        _link_name(Direction(switch, port)),
     )
 
 

@@ -17,18 +17,20 @@ from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions
 from ..scheduler.training.commit_order import CommitOrder
 from .live_station import LiveStation, StationRole
+from .rates.link_tracking import LinkTracker
 from .server_place import ServerPlace
 from .transfer_config import TransferConfig, server_name
 from .transfer_flow import TransferFlow
 from .transfer_log import TransferLog
-from .transfer_messages import expected_message, skipped_message
+from .transfer_messages import expected_message, refused_message, skipped_message
 from .transfer_record import TransferState, WorkerPlace
 from .transfer_terms import TransferTerms
 
 _LOGGER = logging.getLogger(__name__)
 
-NetworkOf = Callable[[Mapping[str, str]], TransferNetwork]
-"""Returns the network of servers, by name with their hosts, which may grow."""
+NetworkOf = Callable[[Mapping[str, str], Mapping[str, tuple[int, int]]], TransferNetwork]
+"""Returns the network of servers, by name with their hosts, which may grow, and of estimated rates
+(up, down) of hosts' links."""
 
 
 class JobTransfers:
@@ -42,6 +44,7 @@ class JobTransfers:
         token: JobToken,
         config: TransferConfig,
         network_of: NetworkOf,
+        tracker: LinkTracker,
         log: TransferLog,
         source: str = "",
     ) -> None:
@@ -54,12 +57,16 @@ class JobTransfers:
         self.servers: dict[int, ServerPlace] = {}
         self._config = config
         self._network_of = network_of
+        self.tracker: Final = tracker
+        """Estimates of what hosts' links carry."""
+        self._rates: Mapping[str, tuple[int, int]] = {}
         self._server_hosts: dict[str, str] = {}
         bound = None if terms.tau_max is None else DelayBound(tau_max=terms.tau_max)
         self.flow = TransferFlow(
             name,
-            network_of(self._server_hosts),
+            network_of(self._server_hosts, self._rates),
             SchedulerOptions(
+                mode=terms.mode,
                 bound=bound,
                 batch_max=config.batch_max,
                 batch_wait_s=config.batch_wait_s,
@@ -70,6 +77,7 @@ class JobTransfers:
             ),
             config,
             log,
+            tracker=tracker,
             workers=self.workers,
             servers=self.servers,
         )
@@ -158,28 +166,41 @@ class JobTransfers:
     def replace_network(self, reason: str) -> None:
         """Plan in the network as it is now."""
         _LOGGER.info("job %s: transfers are planned in another network: %s", self.name, reason)
-        self.flow.replace_network(self._network_of(self._server_hosts))
+        self.flow.replace_network(self._network_of(self._server_hosts, self._rates))
 
     def _take_from_worker(self, worker: WorkerPlace, message: pb.StationMessage) -> None:
         match message.WhichOneof("message"):
             case "requested":
-                known = worker.records.get(message.requested.transfer_id)
-                if known is None:
-                    self.flow.request(worker, message.requested)
-                else:
-                    self.flow.answer_again(worker, known, message.requested)
+                self._take_request(worker, message.requested)
             case "withdrawn":
                 record = worker.records.get(message.withdrawn.transfer_id)
                 if record and record.state.is_open and record.state is not TransferState.ARRIVED:
                     self.flow.withdraw(record)
             case "rate_observed":
                 self.flow.observe(worker, message.rate_observed)
+                rates = self.tracker.take_change()
+                if rates is not None:
+                    self._rates = rates
+                    self.replace_network("the estimates of what links carry have changed")
             case "gathered":
                 self.flow.gathered(worker, message.gathered)
             case "left":
                 self.flow.left_group(worker, message.left)
             case other:
                 raise InvalidJobError(f"unexpected message {other!r} of a worker")
+
+    def _take_request(self, worker: WorkerPlace, request: pb.TransferRequested) -> None:
+        known = worker.records.get(request.transfer_id)
+        try:
+            if known is None:
+                self.flow.request(worker, request)
+            else:
+                self.flow.answer_again(worker, known, request)
+        except TransferRefusedError as exc:
+            # The worker registers again, and goes on without this request.
+            if worker.station is not None:
+                worker.station.send(refused_message(request.transfer_id, exc))
+            raise
 
     def _take_from_server(self, server: ServerPlace, message: pb.StationMessage) -> None:
         match message.WhichOneof("message"):

@@ -90,6 +90,7 @@ class LiveSchedule:
             version=record.request.version - server.version_shift,
             norm=record.request.norm,
             sum_key=record.request.sum_key,
+            clock=record.request.clock,
         )
         self._scheduler.submit(request, self.now_s())
         self._last_number = number

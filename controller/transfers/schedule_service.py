@@ -65,6 +65,17 @@ def schedule_report(job: JobTransfers) -> pb.ScheduleReport:
         grouped=flow.groups.counts.members,
         missing=flow.groups.counts.missing,
         left=flow.groups.counts.left,
+        staleness=job.terms.staleness,
+        rates=[
+            pb.HostRates(
+                host=host,
+                up_bits_per_s=up,
+                down_bits_per_s=down,
+                link_up_bits_per_s=link_up,
+                link_down_bits_per_s=link_down,
+            )
+            for host, ((up, down), (link_up, link_down)) in job.tracker.slowed().items()
+        ],
     )
 
 

@@ -17,6 +17,7 @@ from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions
 from .live_groups import LiveGroups
 from .live_schedule import LiveSchedule
+from .rates.link_tracking import LinkTracker, SentUpdate
 from .server_place import ServerPlace
 from .transfer_config import TransferConfig
 from .transfer_log import TransferLog
@@ -24,6 +25,7 @@ from .transfer_messages import (
     dropped_message,
     expected_message,
     granted_message,
+    refused_message,
     skipped_message,
 )
 from .transfer_record import TransferRecord, TransferState, WorkerPlace
@@ -48,10 +50,14 @@ class TransferFlow:
         config: TransferConfig,
         log: TransferLog,
         *,
+        tracker: LinkTracker,
         workers: Mapping[int, WorkerPlace],
         servers: Mapping[int, ServerPlace],
     ) -> None:
-        """`workers` and `servers` are the job's places, by id; they may grow."""
+        """`tracker` learns of grants, and how they went.
+
+        `workers` and `servers` are the job's places, by id; they may grow.
+        """
         self.groups: Final = LiveGroups(
             job_name,
             config,
@@ -67,7 +73,10 @@ class TransferFlow:
         """By reason."""
         self.ended: deque[TransferRecord] = deque(maxlen=_SHOWN)
         """Transfers that ended last."""
-        self._rate_rule = config.rate_rule
+        self._tracker = tracker
+        self._has_clocks = options.mode is not None
+        # The delays of jobs that wait for slow workers say nothing about their updates.
+        self._rate_rule = None if self._has_clocks else config.rate_rule
         self._job_name = job_name
         self._config = config
         self._log = log
@@ -188,7 +197,11 @@ class TransferFlow:
     def observe(self, worker: WorkerPlace, message: pb.RateObserved) -> None:
         """Note how fast a worker sent an update."""
         record = worker.records.get(message.transfer_id)
+        verdict = None
         if record is not None and record.grant is not None and message.seconds > 0:
+            wait_s = message.network_wait_s if message.HasField("network_wait_s") else None
+            sent = SentUpdate(message.seconds, wait_s)
+            verdict = self._tracker.observe(record.key, sent, self.schedule.now_s())
             spans = record.grant.spans
             planned_s = spans[-1].end_s - spans[0].start_s if spans else 0.0
             worker.achieved_bits_per_s = 8 * message.size_bytes / message.seconds
@@ -201,6 +214,7 @@ class TransferFlow:
             transfer=message.transfer_id,
             bytes=message.size_bytes,
             seconds=message.seconds,
+            limit=verdict.value if verdict else None,
         )
 
     def abandon(self, server: ServerPlace) -> None:
@@ -253,6 +267,7 @@ class TransferFlow:
 
     def _skip(self, record: TransferRecord) -> None:
         """Tell a server that nothing comes for a place."""
+        self._tracker.withdrawn(record.key)
         server = self._servers[record.server_id]
         del server.granted[record.sequence]
         if server.station is not None:
@@ -277,6 +292,8 @@ class TransferFlow:
         server.num_granted += 1
         server.granted[record.sequence] = record
         worker.counts.grants += 1
+        grant = record.grant
+        self._tracker.granted(record.key, grant.planned.links, grant.spans, grant.request.bits)
         self._note("granted", record)
         if server.station is not None:
             server.station.send(expected_message(record, record.decided_s))
@@ -382,6 +399,7 @@ class TransferFlow:
         station = self._workers[record.worker_id].station
         if station is not None:
             _LOGGER.info("job %s: %s is disconnected: %s", self._job_name, station, error)
+            station.send(refused_message(record.transfer_id, error))
             station.refuse(error)
 
     def _refusal(self, record: TransferRecord, problem: str) -> TransferRefusedError:
@@ -404,6 +422,8 @@ class TransferFlow:
                 fields |= {"group": record.hop.group_id, "aggregator": record.hop.worker_id}
         elif record.drop is not None:
             fields = {"delay": record.drop.delay, "reason": record.drop_reason}
+        if self._has_clocks:
+            fields["clock"] = record.request.clock
         self._log.note(
             event,
             job=self._job_name,

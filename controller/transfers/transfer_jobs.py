@@ -23,7 +23,7 @@ from ..errors import (
 from ..fabric.fabric import Fabric
 from ..jobs.job_request import NO_TOKEN, JobToken, wrong_token
 from ..scheduler.network import TransferNetwork
-from .fabric_network import host_places, hosts_without_rate, transfer_network
+from .fabric_network import host_places, hosts_without_rate, link_tracker, transfer_network
 from .job_transfers import JobTransfers
 from .live_station import LiveStation, StationOutbox, StationRole, check_aggregator
 from .transfer_config import MAX_SERVERS, TransferConfig
@@ -149,6 +149,11 @@ class TransferJobs:
                 "ones are needed"
             )
         check_aggregator(role, request, who)
+        if request.HasField("staleness") and request.HasField("tau_max"):
+            raise InvalidJobError(
+                f"{who} of job {request.job_name!r}: staleness {request.staleness} and tau_max "
+                f"{request.tau_max}; a job that waits for slow workers drops nothing: leave out one"
+            )
         places = host_places(self._fabric())
         if request.host not in places:
             known = ", ".join(sorted(places)[:8]) or "none"
@@ -180,6 +185,7 @@ class TransferJobs:
             token=token,
             config=self._config,
             network_of=self._network_of,
+            tracker=link_tracker(self._fabric(), self._config),
             log=self._log,
             source=source,
         )
@@ -229,8 +235,10 @@ class TransferJobs:
             del self._jobs[job.name]
             _LOGGER.info("job %s has no live transfers any more", job.name)
 
-    def _network_of(self, servers: Mapping[str, str]) -> TransferNetwork:
-        return transfer_network(self._fabric(), servers, self._config)
+    def _network_of(
+        self, servers: Mapping[str, str], estimates: Mapping[str, tuple[int, int]]
+    ) -> TransferNetwork:
+        return transfer_network(self._fabric(), servers, self._config, estimates)
 
     def _say_default(self) -> None:
         """Log once for which hosts a rate is assumed."""

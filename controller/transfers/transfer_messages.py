@@ -66,6 +66,12 @@ def dropped_message(record: TransferRecord) -> pb.SchedulerMessage:
     )
 
 
+def refused_message(transfer_id: int, error: Exception) -> pb.SchedulerMessage:
+    """Return which request an error is about; the stream ends with it then."""
+    refused = pb.TransferRefused(transfer_id=transfer_id, reason=str(error))
+    return pb.SchedulerMessage(refused=refused)
+
+
 def skipped_message(sequence: int) -> pb.SchedulerMessage:
     """Return that nothing comes for a place."""
     return pb.SchedulerMessage(skipped=pb.CommitSkipped(sequence=sequence))

@@ -108,6 +108,11 @@ class TransferRecord:
         return self.request.transfer_id
 
     @property
+    def key(self) -> tuple[int, int]:
+        """Its worker, and the worker's number for it."""
+        return self.worker_id, self.transfer_id
+
+    @property
     def server_id(self) -> int:
         """Where it goes."""
         return self.request.server_id

@@ -46,6 +46,7 @@ class KeptStream(Generic[Stream, Event]):
         on_event: Callable[[Event], None],
         on_failed: Callable[[HostlibError], None],
         on_broken: Callable[[], None] = lambda: None,
+        may_reopen: Callable[[HostlibError], bool] = lambda error: False,
         on_open: Callable[[Stream], None] = lambda stream: None,
         name: str,
         meanwhile: str,
@@ -54,8 +55,9 @@ class KeptStream(Generic[Stream, Event]):
 
         `on_open(stream)`: before its first event, with `lock` held. `on_broken()`: an event came,
         and now the stream is gone. `on_failed(error)`: the controller refuses the caller, and there
-        is no further attempt. `name` is the thread's, `meanwhile` says what goes on without the
-        controller.
+        is no further attempt. `may_reopen(error)` returns whether a refusal that ended a stream,
+        after an event came, concerns no later stream. `name` is the thread's, `meanwhile` says what
+        goes on without the controller.
         """
         self.lock = threading.Lock()
         """Guards `stream`, and what `on_open` sends."""
@@ -65,6 +67,7 @@ class KeptStream(Generic[Stream, Event]):
         self._on_event = on_event
         self._on_failed = on_failed
         self._on_broken = on_broken
+        self._may_reopen = may_reopen
         self._on_open = on_open
         self._meanwhile = meanwhile
         self._is_closing = threading.Event()
@@ -112,8 +115,9 @@ class KeptStream(Generic[Stream, Event]):
                     self._fail(error)
                     return
             except HostlibError as error:
-                self._fail(error)
-                return
+                if not (is_attached and self._may_reopen(error)):
+                    self._fail(error)
+                    return
             finally:
                 self._close_stream()
                 if is_attached and not self._is_closing.is_set():

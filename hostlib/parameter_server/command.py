@@ -52,6 +52,12 @@ _HOT_OPTIONS: dict[str, tuple[str, type, str, str]] = {
 _TRANSFER_OPTIONS: dict[str, tuple[str, type, str, str]] = {
     "--transfer-host": ("host", str, "NAME", "name of this host in the controller's file"),
     "--tau-max": ("tau_max", int, "N", "most updates between an update's version and itself"),
+    "--transfer-staleness": (
+        "staleness",
+        int,
+        "N",
+        "iterations that a worker may be ahead; 0: none",
+    ),
     "--div-max": ("div_max", float, "X", "bound on the distance of a replica of the model"),
     "--place-wait": ("place_wait_s", float, "S", "wait for an update that others wait for (5)"),
 }

@@ -27,6 +27,12 @@ class TransferOptions:
     """Most updates that may be applied between an update's version and itself; None: any number."""
     div_max: float | None = None
     """Bound on the distance between the server's model and a replica's; None: none."""
+    staleness: int | None = None
+    """How many iterations a worker may be ahead of the slowest one, as that of the tensor.
+
+    None: any number (asynchronous). 0: none (synchronous). With it, there is no `tau_max`, and
+    nothing is dropped.
+    """
     token: str = field(default="", repr=False)
     """The controller's token."""
     job_token: str = field(default="", repr=False)
@@ -66,6 +72,7 @@ class TransferOptions:
             host=self.host,
             tau_max=self.tau_max,
             div_max=self.div_max,
+            staleness=self.staleness,
             token=self.token,
             job_token=self.job_token,
             credentials=self.credentials,

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+
 from fake_transfers import Caller, FakeTransfers, expected, server, worker
 from switchfold.hostlib.control.transfers_api import transfers_pb2 as api
 
@@ -11,7 +13,7 @@ RATE = 10_000_000_000
 
 
 class GroupPolicy:
-    """Collects `size` requests, and grants them as one group at a worker that has registered."""
+    """Collects `size` requests of a server, and grants them as a group at one worker."""
 
     def __init__(
         self,
@@ -27,47 +29,56 @@ class GroupPolicy:
         self.factor, self.gather_s, self.outcome_s = factor, gather_s, outcome_s
         self.withheld: set[int] = set()
         """Workers that are in groups, but get no grants."""
+        self.ghosts: list[tuple[int, int]] = []
+        """Workers and transfers that are members of each group, too, and never come."""
         self.tells_aggregator = True
         self.tells_server = True
+        self.sum_span = (0.0, 1.0, RATE)
+        self.kind = int(api.GroupHop.HOST)
         self.place: tuple[str, int] | None = None
         """Where the members are sent; None: where the aggregator listens."""
-        self._waiting: list[tuple[int, api.TransferRequested]] = []
-        self._next_sequence = 0
+        self.first_sequence = 0
+        """Place of the first update at each server."""
         self.num_groups = 0
+        self._waiting: defaultdict[int, list[tuple[int, api.TransferRequested]]]
+        self._waiting = defaultdict(list)
+        self._num_placed: Counter[int] = Counter()
 
     def __call__(self, fake: FakeTransfers, caller: Caller, message: api.StationMessage) -> None:
         """Take what a station says."""
         if not message.HasField("requested"):
             return
-        self._waiting.append((caller.station_id, message.requested))
-        if len(self._waiting) == self.size:
-            members, self._waiting = self._waiting, []
-            self._grant(fake, members)
+        server_id = message.requested.server_id
+        self._waiting[server_id].append((caller.station_id, message.requested))
+        if len(self._waiting[server_id]) == self.size:
+            self._grant(fake, self._waiting.pop(server_id))
 
     def _grant(self, fake: FakeTransfers, members: list[tuple[int, api.TransferRequested]]) -> None:
         told = fake.said(worker(self.aggregator), "register")[-1].aggregator
         address, port = self.place or (told.address, told.port)
         group_id, self.num_groups = self.num_groups, self.num_groups + 1
-        first = self._next_sequence
-        self._next_sequence += len(members)
-        span = api.RateSpan(start_s=0.0, end_s=1.0, rate_bits_per_s=RATE)
+        server_id = members[0][1].server_id
+        first = self.first_sequence + self._num_placed[server_id]
+        self._num_placed[server_id] += len(members)
+        span = self._span(0.0, 1.0, RATE)
         if self.tells_server:
             for sequence, (number, asked) in enumerate(members, first):
-                fake.tell(server(asked.server_id), expected(sequence, number, asked.transfer_id))
+                fake.tell(server(server_id), expected(sequence, number, asked.transfer_id))
         if self.tells_aggregator:
             gather = api.GatherExpected(
                 group_id=group_id,
-                server_id=members[0][1].server_id,
+                server_id=server_id,
                 members=[
                     api.GroupMember(worker_id=number, transfer_id=asked.transfer_id)
                     for number, asked in members
-                ],
-                spans=[span],
+                ]
+                + [api.GroupMember(worker_id=w, transfer_id=t) for w, t in self.ghosts],
+                spans=[self._span(*self.sum_span)],
                 gather_s=self.gather_s,
             )
             fake.tell(worker(self.aggregator), api.SchedulerMessage(gather=gather))
         hop = api.GroupHop(
-            kind=api.GroupHop.HOST,
+            kind=self.kind,  # type: ignore[arg-type]
             group_id=group_id,
             num_members=len(members),
             worker_id=self.aggregator,
@@ -86,3 +97,7 @@ class GroupPolicy:
                 hop=hop,
             )
             fake.tell(worker(number), api.SchedulerMessage(granted=granted))
+
+    @staticmethod
+    def _span(start_s: float, end_s: float, rate: int) -> api.RateSpan:
+        return api.RateSpan(start_s=start_s, end_s=end_s, rate_bits_per_s=rate)

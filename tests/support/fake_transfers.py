@@ -27,6 +27,8 @@ class Caller(NamedTuple):
     station_id: int
 
 
+Outgoing = api.SchedulerMessage | tuple[grpc.StatusCode, str] | None
+"""A message, the status that ends a stream, or its end without one."""
 Policy = Callable[["FakeTransfers", Caller, api.StationMessage], None]
 
 
@@ -74,6 +76,10 @@ def expected(
     )
 
 
+def refused(transfer_id: int, reason: str) -> api.SchedulerMessage:
+    return api.SchedulerMessage(refused=api.TransferRefused(transfer_id=transfer_id, reason=reason))
+
+
 def skipped(sequence: int) -> api.SchedulerMessage:
     return api.SchedulerMessage(skipped=api.CommitSkipped(sequence=sequence))
 
@@ -95,7 +101,7 @@ class FakeTransfers(transfers_pb2_grpc.TransfersServicer):
         self.seen: list[tuple[Caller, api.StationMessage]] = []
         self.tokens: list[object] = []
         self.changed = threading.Condition()
-        self._queues: dict[Caller, queue.SimpleQueue[api.SchedulerMessage | None]] = {}
+        self._queues: dict[Caller, queue.SimpleQueue[Outgoing]] = {}
         self._contexts: list[Any] = []
         self.server = grpc.server(futures.ThreadPoolExecutor(32))
         add: Any = cast("Any", transfers_pb2_grpc).add_TransfersServicer_to_server
@@ -125,7 +131,7 @@ class FakeTransfers(transfers_pb2_grpc.TransfersServicer):
         self._note(caller, first)
         if self.refuse is not None:
             context.abort(*self.refuse)
-        outbox: queue.SimpleQueue[api.SchedulerMessage | None] = queue.SimpleQueue()
+        outbox: queue.SimpleQueue[Outgoing] = queue.SimpleQueue()
         told = api.Registered(
             grant_wait_s=self.grant_wait_s,
             lease_s=10.0,
@@ -140,13 +146,16 @@ class FakeTransfers(transfers_pb2_grpc.TransfersServicer):
         reader = threading.Thread(target=self._read, args=(caller, messages, outbox), daemon=True)
         reader.start()
         while (message := outbox.get()) is not None:
-            yield message
+            if isinstance(message, tuple):
+                context.abort(*message)
+            else:
+                yield message
 
     def _read(
         self,
         caller: Caller,
         messages: Iterator[api.StationMessage],
-        outbox: queue.SimpleQueue[api.SchedulerMessage | None],
+        outbox: queue.SimpleQueue[Outgoing],
     ) -> None:
         with contextlib.suppress(Exception):  # grpc's own, when the stream ends
             for message in messages:
@@ -159,8 +168,8 @@ class FakeTransfers(transfers_pb2_grpc.TransfersServicer):
             self.seen.append((caller, message))
             self.changed.notify_all()
 
-    def tell(self, caller: Caller, *messages: api.SchedulerMessage) -> None:
-        """Send messages to a station, when it is there."""
+    def tell(self, caller: Caller, *messages: Outgoing) -> None:
+        """Send messages to a station, when it is there, or end its stream with a status."""
         with self.changed:
             assert self.changed.wait_for(lambda: caller in self._queues, WAIT_S), caller
             for message in messages:

@@ -13,7 +13,7 @@ class ShowScheduleRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class ScheduleReport(_message.Message):
-    __slots__ = ("job", "age_s", "tau_max", "div_max", "workers", "servers", "transfers", "drops", "decisions", "batches", "decide_s", "longest_s", "open", "groups", "num_groups", "grouped", "missing", "left")
+    __slots__ = ("job", "age_s", "tau_max", "div_max", "workers", "servers", "transfers", "drops", "decisions", "batches", "decide_s", "longest_s", "open", "groups", "num_groups", "grouped", "missing", "left", "rates", "staleness")
     JOB_FIELD_NUMBER: _ClassVar[int]
     AGE_S_FIELD_NUMBER: _ClassVar[int]
     TAU_MAX_FIELD_NUMBER: _ClassVar[int]
@@ -32,6 +32,8 @@ class ScheduleReport(_message.Message):
     GROUPED_FIELD_NUMBER: _ClassVar[int]
     MISSING_FIELD_NUMBER: _ClassVar[int]
     LEFT_FIELD_NUMBER: _ClassVar[int]
+    RATES_FIELD_NUMBER: _ClassVar[int]
+    STALENESS_FIELD_NUMBER: _ClassVar[int]
     job: str
     age_s: float
     tau_max: int
@@ -50,7 +52,9 @@ class ScheduleReport(_message.Message):
     grouped: int
     missing: int
     left: int
-    def __init__(self, job: _Optional[str] = ..., age_s: _Optional[float] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., workers: _Optional[_Iterable[_Union[ScheduledWorker, _Mapping]]] = ..., servers: _Optional[_Iterable[_Union[ScheduledServer, _Mapping]]] = ..., transfers: _Optional[_Iterable[_Union[ScheduledTransfer, _Mapping]]] = ..., drops: _Optional[_Iterable[_Union[DropCount, _Mapping]]] = ..., decisions: _Optional[int] = ..., batches: _Optional[int] = ..., decide_s: _Optional[float] = ..., longest_s: _Optional[float] = ..., open: _Optional[int] = ..., groups: _Optional[_Iterable[_Union[ScheduledGroup, _Mapping]]] = ..., num_groups: _Optional[int] = ..., grouped: _Optional[int] = ..., missing: _Optional[int] = ..., left: _Optional[int] = ...) -> None: ...
+    rates: _containers.RepeatedCompositeFieldContainer[HostRates]
+    staleness: int
+    def __init__(self, job: _Optional[str] = ..., age_s: _Optional[float] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., workers: _Optional[_Iterable[_Union[ScheduledWorker, _Mapping]]] = ..., servers: _Optional[_Iterable[_Union[ScheduledServer, _Mapping]]] = ..., transfers: _Optional[_Iterable[_Union[ScheduledTransfer, _Mapping]]] = ..., drops: _Optional[_Iterable[_Union[DropCount, _Mapping]]] = ..., decisions: _Optional[int] = ..., batches: _Optional[int] = ..., decide_s: _Optional[float] = ..., longest_s: _Optional[float] = ..., open: _Optional[int] = ..., groups: _Optional[_Iterable[_Union[ScheduledGroup, _Mapping]]] = ..., num_groups: _Optional[int] = ..., grouped: _Optional[int] = ..., missing: _Optional[int] = ..., left: _Optional[int] = ..., rates: _Optional[_Iterable[_Union[HostRates, _Mapping]]] = ..., staleness: _Optional[int] = ...) -> None: ...
 
 class ScheduledWorker(_message.Message):
     __slots__ = ("worker_id", "host", "state", "pushes", "grants", "commits", "drops", "withdrawn", "overdue", "ungranted", "refused", "achieved_bits_per_s", "granted_bits_per_s", "is_aggregator")
@@ -165,3 +169,17 @@ class DropCount(_message.Message):
     reason: str
     count: int
     def __init__(self, reason: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
+
+class HostRates(_message.Message):
+    __slots__ = ("host", "up_bits_per_s", "down_bits_per_s", "link_up_bits_per_s", "link_down_bits_per_s")
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    UP_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    DOWN_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    LINK_UP_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    LINK_DOWN_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    host: str
+    up_bits_per_s: int
+    down_bits_per_s: int
+    link_up_bits_per_s: int
+    link_down_bits_per_s: int
+    def __init__(self, host: _Optional[str] = ..., up_bits_per_s: _Optional[int] = ..., down_bits_per_s: _Optional[int] = ..., link_up_bits_per_s: _Optional[int] = ..., link_down_bits_per_s: _Optional[int] = ...) -> None: ...

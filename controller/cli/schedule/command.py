@@ -12,7 +12,15 @@ import click
 from ...api.operator_api import schedule_pb2 as pb
 from ...api.operator_client import OperatorClient
 from ..output import controller_option, json_option, message_dict, print_json, print_table
-from .text import chart_lines, group_rows, head_lines, queue_rows, server_rows, worker_rows
+from .text import (
+    chart_lines,
+    group_rows,
+    head_lines,
+    queue_rows,
+    rate_rows,
+    server_rows,
+    worker_rows,
+)
 
 _EXIT_CODES: Final = "Exit codes: 0 done, 1 no such job or refused, 3 no controller."
 _INTERVAL_S: Final = 1.0
@@ -36,6 +44,7 @@ def show_schedule(name: str, is_watched: bool, client: OperatorClient, is_json: 
     The chart has the plans of grants: when each update travels. Its place is that in its server's
     commit sequence. Ungranted updates came directly, since their worker had no answer in time.
     Groups are updates that an idle worker adds up, so that the server gets one message.
+    Hosts are listed whose links carry less than the file says, by what workers report.
 
     \b
     Examples:
@@ -59,7 +68,7 @@ def show_schedule(name: str, is_watched: bool, client: OperatorClient, is_json: 
 def _report_dict(report: pb.ScheduleReport) -> dict[str, object]:
     """Return a report for JSON; a bound that the job does not have is null."""
     result = message_dict(report)
-    for name in ("tau_max", "div_max"):
+    for name in ("tau_max", "div_max", "staleness"):
         if not report.HasField(name):
             result[name] = None
     return result
@@ -87,6 +96,12 @@ def _print(report: pb.ScheduleReport) -> None:
         ("worker", "host", "pushes", "grants", "commits", "drops", "withdrawn", "ungranted"),
         worker_rows(report.workers),
     )
+    if report.rates:
+        print_table(
+            "Hosts whose links carry less than the file says",
+            ("host", "up", "of", "down", "of"),
+            rate_rows(report.rates),
+        )
     print_table(
         "Servers",
         ("server", "host", "version", "first open place", "next place"),

@@ -28,7 +28,7 @@ _MARKS: Final = {"granted": "#", "arrived": "+", "committed": "=", "withdrawn": 
 def head_lines(report: pb.ScheduleReport) -> list[str]:
     """Return what a job's scheduler does, in few lines."""
     bounds = (
-        f"tau_max {report.tau_max}" if report.HasField("tau_max") else "no bound on delays",
+        _mode(report),
         f"div_max {report.div_max:g}" if report.HasField("div_max") else "",
     )
     states = [transfer.state for transfer in report.transfers]
@@ -52,6 +52,12 @@ def head_lines(report: pb.ScheduleReport) -> list[str]:
         drops = ", ".join(f"{each.count} {each.reason}" for each in report.drops)
         lines.append(f"  dropped: {drops}")
     return lines
+
+
+def _mode(report: pb.ScheduleReport) -> str:
+    if report.HasField("staleness"):
+        return f"staleness {report.staleness}" if report.staleness else "synchronous"
+    return f"tau_max {report.tau_max}" if report.HasField("tau_max") else "no bound on delays"
 
 
 def chart_lines(report: pb.ScheduleReport) -> list[str]:
@@ -150,6 +156,18 @@ def server_rows(servers: Iterable[pb.ScheduledServer]) -> Iterator[tuple[object,
     for each in servers:
         place = _place(each.host, each.state)
         yield each.server_id, place, each.version, each.open_sequence, each.next_sequence
+
+
+def rate_rows(rates: Iterable[pb.HostRates]) -> Iterator[tuple[object, ...]]:
+    """Yield estimates of hosts' links, and what they should carry, for a table."""
+    for each in rates:
+        pairs = (
+            each.up_bits_per_s,
+            each.link_up_bits_per_s,
+            each.down_bits_per_s,
+            each.link_down_bits_per_s,
+        )
+        yield each.host, *(amount(rate, "bit/s") for rate in pairs)
 
 
 def _place(host: str, state: str) -> str:

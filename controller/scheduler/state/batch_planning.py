@@ -51,9 +51,9 @@ def plan_batch(
     """
     trial = residual.fork()
     ordered, drops = _order(trial, queue, options, now_s)
-    if not places:
-        messages = [(each, None) for each in ordered]
-    else:
+    messages: list[tuple[PlannedTransfer, TransferGroup | None]]
+    messages = [(each, None) for each in ordered]
+    if places and (places.hosts or places.switches):
         is_sequence = options.commit_order is CommitOrder.SEQUENCE
         is_synchronous = isinstance(options.mode, SynchronousTraining)
         plan = plan_groups(
@@ -66,12 +66,13 @@ def plan_batch(
                 earliest_commit_s=queue.last_commit_s if is_sequence else 0.0,
             ),
         )
-        trial = plan.residual
-        sent: dict[int, tuple[PlannedTransfer, TransferGroup | None]]
-        sent = {each.request.transfer_id: (each, None) for each in plan.direct}
-        for group in plan.groups:
-            sent |= {each.request.transfer_id: (each, group) for each in group.members}
-        messages = [sent[each.request.transfer_id] for each in ordered]
+        if plan.groups:  # else the order's own plan is as good, or better if its mode has one
+            trial = plan.residual
+            sent: dict[int, tuple[PlannedTransfer, TransferGroup | None]]
+            sent = {each.request.transfer_id: (each, None) for each in plan.direct}
+            for group in plan.groups:
+                sent |= {each.request.transfer_id: (each, group) for each in group.members}
+            messages = [sent[each.request.transfer_id] for each in ordered]
     return PlannedBatch(
         grants=_grants(messages, queue, options, now_s), drops=drops, residual=trial
     )

@@ -33,12 +33,12 @@ class StaleSynchronousTraining:
     """
 
     staleness: int
-    workers: frozenset[str]
-    """Hosts of all workers."""
+    workers: frozenset[str] | None
+    """Hosts of all workers; None: servers let models wait, and the scheduler does not."""
 
     def __post_init__(self) -> None:
         check_whole("staleness", self.staleness, 0)
-        if not self.workers:
+        if self.workers is not None and not self.workers:
             raise InvalidTransferError("workers is empty; name the hosts of all workers")
 
 
@@ -86,7 +86,7 @@ class WorkerClocks:
 
     def __init__(self, mode: StaleSynchronousTraining) -> None:
         self._staleness = mode.staleness
-        self._clocks = dict.fromkeys(mode.workers, 0)
+        self._clocks = dict.fromkeys(mode.workers or (), 0)
 
     def applied(self, request: TransferRequest) -> None:
         """Note that the server has applied an update."""

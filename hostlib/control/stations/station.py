@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from ...credentials.tokens import token_problem
-from ...errors import ConfigurationError, HostlibError
+from ...errors import ConfigurationError, HostlibError, JobRefusedError
 from ..controller_addresses import ControllerAddresses
 from ..kept_stream import KeptStream
 
@@ -50,6 +50,8 @@ class StationRequest:
     """Bound on the delay of updates, MLfabric's tau_max; None: none. All stations give the same."""
     div_max: float | None = None
     """Bound on the distance of a replica, MLfabric's Div_max; None: none. Likewise."""
+    staleness: int | None = None
+    """How many iterations a worker may be ahead of the slowest one; None: any number. Likewise."""
     token: str = field(default="", repr=False)
     """The controller's token."""
     job_token: str = field(default="", repr=False)
@@ -70,6 +72,13 @@ class StationRequest:
             )
         if self.tau_max is not None and not 0 <= self.tau_max < 1 << 32:
             raise ConfigurationError(f"{where}: tau_max {self.tau_max}; give 0 to 2^32 - 1")
+        if self.staleness is not None and not 0 <= self.staleness < 1 << 31:
+            raise ConfigurationError(f"{where}: staleness {self.staleness}; give 0 to 2^31 - 1")
+        if self.staleness is not None and self.tau_max is not None:
+            raise ConfigurationError(
+                f"{where}: staleness {self.staleness} and tau_max {self.tau_max}; only asynchronous"
+                " updates are dropped for their delay: leave out one of them"
+            )
         if self.div_max is not None and not self.div_max >= 0:
             raise ConfigurationError(f"{where}: div_max {self.div_max}; give 0 or more")
         if len(self.identity) != _IDENTITY_BYTES:
@@ -154,6 +163,13 @@ class TransferDropped(NamedTuple):
     """The least delay that the update would have had."""
 
 
+class TransferRefused(NamedTuple):
+    """A worker does not ask for this transfer again; the stream ends, and is opened again."""
+
+    transfer_id: int
+    reason: str
+
+
 class CommitExpected(NamedTuple):
     """To a server: this update has a place in its commit sequence."""
 
@@ -196,6 +212,7 @@ StationEvent = (
     | StationCut
     | TransferGranted
     | TransferDropped
+    | TransferRefused
     | CommitExpected
     | CommitSkipped
     | GatherExpected
@@ -213,6 +230,8 @@ class TransferRequested(NamedTuple):
     norm: float
     sum_key: int = 0
     """Updates of equal keys may be added up; 0: this one travels alone."""
+    clock: int = 0
+    """Iterations that the worker has ended, in jobs that are not asynchronous."""
 
 
 class TransferDelivered(NamedTuple):
@@ -245,6 +264,8 @@ class RateObserved(NamedTuple):
     transfer_id: int
     size_bytes: int
     seconds: float
+    network_wait_s: float
+    """Of these, how long the network took less than the grant allowed."""
 
 
 class UpdateGathered(NamedTuple):
@@ -291,21 +312,24 @@ class TransferStation:
         """Call `start` to open the stream.
 
         `progress()` is asked from the station's thread whenever it registers.
-        `on_failed(error)`: the controller refuses this station, and there is no further attempt:
-        JobRefusedError, VersionMismatchError (stations that disagree), or WorkerTakenError when
-        another process has its place.
+        `on_failed(error)`: the controller refuses this station, and there is no further attempt,
+        unless it has named the request that it refuses (TransferRefused): JobRefusedError,
+        VersionMismatchError (stations that disagree), or WorkerTakenError when another process has
+        its place.
         """
         self._controllers = ControllerAddresses(request.controller)
         self._request = request
         self._progress = progress
         self._on_event = on_event
         self._registration = 0
+        self._has_refused_one = False
         self._kept = KeptStream["StationStream", StationEvent](
             self._open,
             lambda stream: stream.events(),
             on_event=self._tell,
             on_failed=on_failed,
             on_broken=lambda: on_event(StationCut()),
+            may_reopen=self._may_reopen,
             name=f"switchfold-{request.kind.value}-station",
             meanwhile="updates travel without grants until it is back",
         )
@@ -339,6 +363,7 @@ class TransferStation:
     def _open(self) -> StationStream:
         from .station_stream import StationStream  # noqa: PLC0415 - loads gRPC
 
+        self._has_refused_one = False
         with self._kept.lock:
             self._registration += 1
         return StationStream(self._controllers, self._request, self._progress())
@@ -346,7 +371,12 @@ class TransferStation:
     def _tell(self, event: StationEvent) -> None:
         if isinstance(event, StationRegistered):
             event = event._replace(registration=self._registration)
+        self._has_refused_one |= isinstance(event, TransferRefused)
         self._on_event(event)
+
+    def _may_reopen(self, error: HostlibError) -> bool:
+        """Return whether a refusal is about one request, which is not made again."""
+        return self._has_refused_one and type(error) is JobRefusedError
 
 
 def check_norm(norm: float) -> None:

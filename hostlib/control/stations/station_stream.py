@@ -35,6 +35,7 @@ from .station import (
     TransferDelivered,
     TransferDropped,
     TransferGranted,
+    TransferRefused,
     TransferRequested,
     TransferWithdrawn,
     UpdateGathered,
@@ -127,6 +128,7 @@ def _register(request: StationRequest, progress: ServerProgress) -> api.StationM
             job_token=request.job_token,
             tau_max=request.tau_max,
             div_max=request.div_max,
+            staleness=request.staleness,
             version=progress.version,
             next_sequence=progress.next_sequence,
             aggregator=None if place is None else api.Aggregator(address=place[0], port=place[1]),
@@ -153,7 +155,7 @@ def _message(  # noqa: PLR0911 - one for each kind
     return api.StationMessage(committed=api.UpdatesCommitted(**fields))
 
 
-def _event(  # noqa: PLR0911 - one for each kind
+def _event(
     message: api.SchedulerMessage,
 ) -> StationEvent | None:
     """Return what a message says; None if this release cannot use it."""
@@ -161,11 +163,8 @@ def _event(  # noqa: PLR0911 - one for each kind
         case "registered":
             told = message.registered
             return StationRegistered(told.grant_wait_s, told.next_transfer_id, told.next_sequence)
-        case "granted":
-            return _grant(message.granted)
-        case "dropped":
-            dropped = message.dropped
-            return TransferDropped(dropped.transfer_id, dropped.reason, dropped.delay)
+        case "granted" | "dropped" | "refused":
+            return _answer(message)
         case "expected":
             place = message.expected
             factor = _factor(place.learning_rate_factor)
@@ -177,6 +176,16 @@ def _event(  # noqa: PLR0911 - one for each kind
             return _gather(message.gather)
         case _:
             return None  # of a later release
+
+
+def _answer(message: api.SchedulerMessage) -> StationEvent | None:
+    """Return what a worker is told of its request."""
+    if message.HasField("granted"):
+        return _grant(message.granted)
+    if message.HasField("refused"):
+        return TransferRefused(message.refused.transfer_id, message.refused.reason)
+    dropped = message.dropped
+    return TransferDropped(dropped.transfer_id, dropped.reason, dropped.delay)
 
 
 def _grant(granted: api.TransferGranted) -> TransferGranted | None:

@@ -30,23 +30,25 @@ class StationMessage(_message.Message):
     def __init__(self, register: _Optional[_Union[Register, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., requested: _Optional[_Union[TransferRequested, _Mapping]] = ..., delivered: _Optional[_Union[TransferDelivered, _Mapping]] = ..., withdrawn: _Optional[_Union[TransferWithdrawn, _Mapping]] = ..., committed: _Optional[_Union[UpdatesCommitted, _Mapping]] = ..., rate_observed: _Optional[_Union[RateObserved, _Mapping]] = ..., gathered: _Optional[_Union[UpdateGathered, _Mapping]] = ..., left: _Optional[_Union[GroupLeft, _Mapping]] = ...) -> None: ...
 
 class SchedulerMessage(_message.Message):
-    __slots__ = ("registered", "granted", "dropped", "expected", "skipped", "gather")
+    __slots__ = ("registered", "granted", "dropped", "expected", "skipped", "gather", "refused")
     REGISTERED_FIELD_NUMBER: _ClassVar[int]
     GRANTED_FIELD_NUMBER: _ClassVar[int]
     DROPPED_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_FIELD_NUMBER: _ClassVar[int]
     SKIPPED_FIELD_NUMBER: _ClassVar[int]
     GATHER_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
     registered: Registered
     granted: TransferGranted
     dropped: TransferDropped
     expected: CommitExpected
     skipped: CommitSkipped
     gather: GatherExpected
-    def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ..., gather: _Optional[_Union[GatherExpected, _Mapping]] = ...) -> None: ...
+    refused: TransferRefused
+    def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ..., gather: _Optional[_Union[GatherExpected, _Mapping]] = ..., refused: _Optional[_Union[TransferRefused, _Mapping]] = ...) -> None: ...
 
 class Register(_message.Message):
-    __slots__ = ("job_name", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "version", "next_sequence", "aggregator")
+    __slots__ = ("job_name", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "staleness", "version", "next_sequence", "aggregator")
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
     STATION_ID_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FIELD_NUMBER: _ClassVar[int]
@@ -54,6 +56,7 @@ class Register(_message.Message):
     JOB_TOKEN_FIELD_NUMBER: _ClassVar[int]
     TAU_MAX_FIELD_NUMBER: _ClassVar[int]
     DIV_MAX_FIELD_NUMBER: _ClassVar[int]
+    STALENESS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
@@ -64,10 +67,11 @@ class Register(_message.Message):
     job_token: str
     tau_max: int
     div_max: float
+    staleness: int
     version: int
     next_sequence: int
     aggregator: Aggregator
-    def __init__(self, job_name: _Optional[str] = ..., station_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., host: _Optional[str] = ..., job_token: _Optional[str] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., version: _Optional[int] = ..., next_sequence: _Optional[int] = ..., aggregator: _Optional[_Union[Aggregator, _Mapping]] = ...) -> None: ...
+    def __init__(self, job_name: _Optional[str] = ..., station_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., host: _Optional[str] = ..., job_token: _Optional[str] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., staleness: _Optional[int] = ..., version: _Optional[int] = ..., next_sequence: _Optional[int] = ..., aggregator: _Optional[_Union[Aggregator, _Mapping]] = ...) -> None: ...
 
 class Aggregator(_message.Message):
     __slots__ = ("address", "port")
@@ -96,20 +100,22 @@ class Registered(_message.Message):
     def __init__(self, grant_wait_s: _Optional[float] = ..., lease_s: _Optional[float] = ..., next_transfer_id: _Optional[int] = ..., next_sequence: _Optional[int] = ...) -> None: ...
 
 class TransferRequested(_message.Message):
-    __slots__ = ("transfer_id", "server_id", "size_bytes", "version", "norm", "sum_key")
+    __slots__ = ("transfer_id", "server_id", "size_bytes", "version", "norm", "sum_key", "clock")
     TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
     SERVER_ID_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     NORM_FIELD_NUMBER: _ClassVar[int]
     SUM_KEY_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
     transfer_id: int
     server_id: int
     size_bytes: int
     version: int
     norm: float
     sum_key: int
-    def __init__(self, transfer_id: _Optional[int] = ..., server_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., version: _Optional[int] = ..., norm: _Optional[float] = ..., sum_key: _Optional[int] = ...) -> None: ...
+    clock: int
+    def __init__(self, transfer_id: _Optional[int] = ..., server_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., version: _Optional[int] = ..., norm: _Optional[float] = ..., sum_key: _Optional[int] = ..., clock: _Optional[int] = ...) -> None: ...
 
 class RateSpan(_message.Message):
     __slots__ = ("start_s", "end_s", "rate_bits_per_s")
@@ -171,6 +177,14 @@ class TransferDropped(_message.Message):
     delay: int
     def __init__(self, transfer_id: _Optional[int] = ..., reason: _Optional[str] = ..., delay: _Optional[int] = ...) -> None: ...
 
+class TransferRefused(_message.Message):
+    __slots__ = ("transfer_id", "reason")
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    transfer_id: int
+    reason: str
+    def __init__(self, transfer_id: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
 class TransferDelivered(_message.Message):
     __slots__ = ("worker_id", "transfer_id", "is_granted", "is_refused")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -198,14 +212,16 @@ class UpdatesCommitted(_message.Message):
     def __init__(self, version: _Optional[int] = ...) -> None: ...
 
 class RateObserved(_message.Message):
-    __slots__ = ("transfer_id", "size_bytes", "seconds")
+    __slots__ = ("transfer_id", "size_bytes", "seconds", "network_wait_s")
     TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_WAIT_S_FIELD_NUMBER: _ClassVar[int]
     transfer_id: int
     size_bytes: int
     seconds: float
-    def __init__(self, transfer_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., seconds: _Optional[float] = ...) -> None: ...
+    network_wait_s: float
+    def __init__(self, transfer_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., seconds: _Optional[float] = ..., network_wait_s: _Optional[float] = ...) -> None: ...
 
 class CommitExpected(_message.Message):
     __slots__ = ("sequence", "worker_id", "transfer_id", "learning_rate_factor", "due_s")

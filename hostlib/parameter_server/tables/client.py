@@ -180,16 +180,21 @@ class TableClient:
 
         Waits, and raises, as `SparseTable.push` does.
         """
+        return self._ask_all(self.end_iteration)
 
-        def advance(gathering: Gathering[Versions]) -> None:
-            clocks = [session.clock - session.num_ahead for session in self._sessions]
-            for session, clock in zip(self._sessions, clocks, strict=True):
-                if clock == min(clocks):
-                    session.change(FrameKind.ADVANCE, memoryview(b""), gathering.take)
-                else:
-                    gathering.take(None)
+    @property
+    def iteration(self) -> int:
+        """How many iterations this worker has ended at all servers; for the loop's thread."""
+        return min(session.clock - session.num_ahead for session in self._sessions)
 
-        return self._ask_all(advance)
+    def end_iteration(self, gathering: Gathering[Versions]) -> None:
+        """Do what `advance` does, in the loop's thread."""
+        ended = self.iteration
+        for session in self._sessions:
+            if session.clock - session.num_ahead == ended:
+                session.change(FrameKind.ADVANCE, memoryview(b""), gathering.take)
+            else:
+                gathering.take(None)
 
     def set_learning_rate(self, definition: TableDefinition, rate: float) -> Future[Versions]:
         """Set a table's learning rate; `SparseTable.set_learning_rate` says the rest."""

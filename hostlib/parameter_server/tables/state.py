@@ -115,6 +115,13 @@ class DefinedTable:
         with self._named():
             self.rows.prepare(keys, gradients)
 
+    def wait(self, clock: int, push: Push, *, is_replay: bool) -> None:
+        """Let gradients wait for the end of their iteration. Raises RowTableError in a replay."""
+        self.waiting.setdefault(clock, []).append(push)
+        if is_replay:
+            # As `check` did: pulls must not take the room before the iteration ends.
+            self.prepare(push.keys, np.zeros_like(push.gradients))
+
     def start(
         self, keys: NDArray[np.int64], values: NDArray[np.float32], lsn: int, *, is_replay: bool
     ) -> None:
@@ -205,7 +212,7 @@ class TableState:
             table.prepare(keys, gradients)
         elif request.kind is FrameKind.TRANSFER:
             table, keys, gradients = self._scheduled(request, payload[UPDATE_BYTES:])
-            if not is_next:
+            if not is_next or table.definition.is_synchronous:
                 table.prepare(keys, gradients)
         elif request.kind is FrameKind.SUM:
             _, table, keys, gradients = self._summed(request, payload)
@@ -393,12 +400,8 @@ class TableState:
         self.counters["pushes"] += 1
         self.counters["pushed_keys"] += keys.size
         if table.definition.is_synchronous:
-            clock = self.workers[request.worker_id].clock
             push = Push(request.worker_id, request.number, keys, gradients)
-            table.waiting.setdefault(clock, []).append(push)
-            if is_replay:
-                # As `check` did: pulls must not take the room before the iteration ends.
-                table.prepare(keys, np.zeros_like(gradients))
+            table.wait(self.workers[request.worker_id].clock, push, is_replay=is_replay)
             return
         table.apply(keys, gradients, lsn, is_replay=is_replay)
 
@@ -406,10 +409,9 @@ class TableState:
         self, request: TableChange, payload: memoryview
     ) -> tuple[DefinedTable, NDArray[np.int64], NDArray[np.float32]]:
         table, keys, gradients = self._batch(request, payload)
-        if table.definition.staleness is not None or table.definition.hot_keys:
+        if table.definition.hot_keys:
             raise ConfigurationError(
-                f"table {table.definition.name!r}: scheduled updates need an asynchronous table"
-                " (staleness None) without hot keys"
+                f"table {table.definition.name!r}: scheduled updates need a table without hot keys"
             )
         return table, keys, gradients
 
@@ -418,6 +420,11 @@ class TableState:
     ) -> tuple[list[SumMember], DefinedTable, NDArray[np.int64], NDArray[np.float32]]:
         members, rest = unpack_members(payload)
         table, keys, gradients = self._scheduled(request, rest)
+        if table.definition.staleness is not None:
+            raise ConfigurationError(
+                f"table {table.definition.name!r}: sums of updates need an asynchronous table"
+                " (staleness None)"
+            )
         if table.definition.optimiser.num_states:
             raise ConfigurationError(
                 f"table {table.definition.name!r}: a sum of updates has not the effect of each, as"
@@ -433,14 +440,21 @@ class TableState:
         lsn: int,
         is_replay: bool,
     ) -> None:
-        """Apply a scheduled update, unless it has been applied."""
+        """Apply a scheduled update, unless it has been applied.
+
+        In a synchronous table, it waits for the end of its iteration, as a push does.
+        """
         update = ScheduledUpdate.unpack(payload)
         table, keys, gradients = self._scheduled(request, payload[UPDATE_BYTES:])
         if request.number < update.open_from or request.number in worker.updates:
             return
         if update.factor != 1.0:
             gradients = gradients * np.float32(update.factor)
-        table.apply(keys, gradients, lsn, is_replay=is_replay)
+        if table.definition.is_synchronous:
+            push = Push(request.worker_id, request.number, keys, gradients)
+            table.wait(worker.clock, push, is_replay=is_replay)
+        else:
+            table.apply(keys, gradients, lsn, is_replay=is_replay)
         count_update(worker, request.number, update.open_from)
         self.counters["commits"] += 1
 

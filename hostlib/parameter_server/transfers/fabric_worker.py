@@ -33,7 +33,9 @@ from ...errors import (
     PeerClosedError,
 )
 from ...peers.frames import MAX_BATCH_BYTES
+from ..rows import Versions
 from ..tables.dense import DenseTensor, ReadTensor, Values
+from ..tables.parts import Gathering
 from ..tables.state import KEY_BYTES
 from ..transfer_options import TransferOptions
 from .aggregator import Aggregator
@@ -71,8 +73,8 @@ class FabricWorker:
     """Pushes updates of a dense tensor, and gets its values; safe from any thread.
 
     `counters`: pushes, granted_updates, ungranted_updates, dropped_updates (parts of pushes, one
-    for each server), failed_pushes, and those of GroupPath. `gathered` are those of this worker as
-    an aggregator, see Gatherer.
+    for each server), refused_updates (likewise), failed_pushes, and those of GroupPath. `gathered`
+    are those of this worker as an aggregator, see Gatherer.
     """
 
     def __init__(
@@ -80,15 +82,16 @@ class FabricWorker:
     ) -> None:
         """Register as a worker (MLfabric's registerAsWorker), and go on at once.
 
-        `tensor` must be asynchronous (staleness None). `most_open`: pushes without an outcome;
-        another one waits. Raises ConfigurationError, and CredentialsError as TableClient does.
+        `tensor` has the staleness of the options. `most_open`: pushes without an outcome; another
+        one waits. With a staleness, it is 1. Raises ConfigurationError, and CredentialsError as
+        TableClient does.
         """
         if not 1 <= most_open <= MOST_OPEN_PUSHES:
             raise ConfigurationError(f"{most_open} open pushes; give 1 to {MOST_OPEN_PUSHES}")
-        if tensor.definition.staleness is not None:
+        if tensor.definition.staleness != options.staleness:
             raise ConfigurationError(
-                f"tensor {tensor.definition.name!r} has staleness {tensor.definition.staleness};"
-                " scheduled updates need an asynchronous one (staleness None)"
+                f"tensor {tensor.definition.name!r} has staleness {tensor.definition.staleness},"
+                f" and the TransferOptions have {options.staleness}; give both the same"
             )
         client = tensor.client
         require_choice(
@@ -106,7 +109,8 @@ class FabricWorker:
         self._table = self._definition.number
         self._options = options
         self._loop = client.loop
-        self._room = threading.BoundedSemaphore(most_open)
+        self._has_iterations = options.staleness is not None
+        self._room = threading.BoundedSemaphore(1 if self._has_iterations else most_open)
         self._problem: HostlibError | None = None
         self._is_closed = False
         self._aggregator: Aggregator | None = None
@@ -173,12 +177,16 @@ class FabricWorker:
         that the scheduler drops never leaves. `norm`: the Euclidean norm, None: of each part,
         computed here. The array may change after the call.
 
+        With a staleness, it also ends this worker's iteration, at all servers and for all tables of
+        the client: do not call `TableClient.advance`. Nothing is dropped then.
+
         The future is done when each part is applied (durably, if the server keeps a log) or
-        dropped. Its errors: StaleUpdateError (older than tau_max: not applied), and those of
-        `SparseTable.push`. Waits while `most_open` pushes have no outcome. Raises RowShapeError,
-        NonFiniteGradientError, ConfigurationError for a norm that is none, ExchangeTimeoutError,
-        PeerClosedError, and JobRefusedError or VersionMismatchError if the scheduler has refused
-        this worker.
+        dropped; in a synchronous job, when the servers have it for the sum of its iteration. Its
+        errors: StaleUpdateError (older than tau_max: not applied), UpdateRefusedError (the
+        scheduler cannot plan it: not sent), and those of `SparseTable.push`. Waits while
+        `most_open` pushes have no outcome. Raises RowShapeError, NonFiniteGradientError,
+        ConfigurationError for a norm that is none, ExchangeTimeoutError, PeerClosedError, and
+        JobRefusedError or VersionMismatchError if the scheduler has refused this worker.
         """
         if self._problem is not None:
             raise self._problem
@@ -202,6 +210,7 @@ class FabricWorker:
                 version=int(self.commits[shard]),
                 norm=each,
                 sum_key=sum_key(self._definition, num_keys, payload.nbytes),
+                clock=0,
                 done=gathering.take,
             )
             for (shard, payload, num_keys), each in zip(parts, norms, strict=True)
@@ -216,7 +225,8 @@ class FabricWorker:
     def get(self) -> Future[Values]:
         """Ask for the newest model: MLfabric's get(server, model).
 
-        Later pushes are of this model, once the future is done. Its errors are those of
+        Later pushes are of this model, once the future is done. With a staleness, it waits until no
+        worker is further behind this one's pushes that are done. Its errors are those of
         `DenseTensor.pull`.
         """
         future: Future[Values] = Future()
@@ -297,12 +307,17 @@ class FabricWorker:
 
     def _ask(self, updates: list[OutgoingUpdate]) -> None:
         self.counters["pushes"] += 1
+        client = self._tensor.client
         for update in updates:
             if self._is_closed:
                 update.done(closed_error())
-            elif self._links[update.shard].has_switch_groups:
+            elif self._has_iterations and client.sessions[update.shard].num_ahead:
+                # An earlier process of this worker has ended the iteration there.
+                update.done(PartOutcome(shard=update.shard))
+            elif not self._has_iterations and self._links[update.shard].has_switch_groups:
                 self._links[update.shard].join(update)
             else:
+                update.clock = client.iteration if self._has_iterations else 0
                 self._requests.ask(update)
 
     def _on_declined(self, update: OutgoingUpdate) -> None:
@@ -347,9 +362,30 @@ class FabricWorker:
 
     def _on_measured(self, update: OutgoingUpdate, seconds: float) -> None:
         if seconds > 0:
-            self._requests.report(RateObserved(update.transfer_id, update.payload.nbytes, seconds))
+            self._requests.report(
+                RateObserved(
+                    update.transfer_id, update.payload.nbytes, seconds, update.network_wait_s
+                )
+            )
 
     def _end(self, gathering: _Gathering) -> None:
+        """End the iteration of a push in which no part has failed, if there are iterations."""
+        if not self._has_iterations or gathering.error is not None:
+            self._finish(gathering)
+            return
+
+        def take(ended: Future[Versions]) -> None:
+            error = ended.exception()
+            if isinstance(error, HostlibError):
+                gathering.error = error
+            self._finish(gathering)
+
+        client = self._tensor.client
+        ending = Gathering(client.num_shards, lambda: client.versions)
+        ending.future.add_done_callback(take)
+        client.end_iteration(ending)
+
+    def _finish(self, gathering: _Gathering) -> None:
         """Give a push its outcome; fetch the model first if a part was dropped."""
         self._room.release()
         if gathering.error is not None:

@@ -17,9 +17,11 @@ from ...control.stations.station import (
     StationReport,
     TransferDropped,
     TransferGranted,
+    TransferRefused,
     TransferRequested,
     TransferWithdrawn,
 )
+from ...errors import UpdateRefusedError
 from ...peers.event_loop import EventLoop
 from .granted_rate import GrantedRate
 from .outgoing import OutgoingUpdate, PartOutcome
@@ -91,6 +93,8 @@ class GrantRequests:
                 self._on_granted(event)
             case TransferDropped():
                 self._on_dropped(event)
+            case TransferRefused():
+                self._on_refused(event)
             case _:
                 pass  # for servers
 
@@ -128,6 +132,7 @@ class GrantRequests:
                 update.version,
                 update.norm,
                 update.sum_key,
+                update.clock,
             )
         )
 
@@ -152,6 +157,12 @@ class GrantRequests:
         self._counters["dropped_updates"] += 1
         reason = dropped.reason or "the scheduler gives no reason"
         update.done(PartOutcome(shard=update.shard, delay=dropped.delay, drop_reason=reason))
+
+    def _on_refused(self, refused: TransferRefused) -> None:
+        update = self._waiting.pop(refused.transfer_id, None)
+        if update is not None:
+            self._counters["refused_updates"] += 1
+            update.done(UpdateRefusedError(f"server {update.shard}: {refused.reason}"))
 
     def _expire(self, update: OutgoingUpdate) -> None:
         if update in self._unnumbered:

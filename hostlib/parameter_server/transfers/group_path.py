@@ -186,7 +186,7 @@ class GroupPath:
 
 def sum_key(definition: TableDefinition, num_keys: int, num_bytes: int) -> int:
     """Return what updates have in common whose sum has the effect of each; 0: it has not."""
-    if definition.optimiser.num_states:
+    if definition.optimiser.num_states or definition.staleness is not None:
         return 0
     return zlib.crc32(definition.pack() + f" {num_keys} {num_bytes}".encode()) or 1
 

@@ -46,6 +46,8 @@ class OutgoingUpdate:
     """Keys, then values."""
     version: int
     norm: float
+    clock: int
+    """Iterations that the worker had ended when it asked; 0 in asynchronous jobs."""
     done: Callable[[PartOutcome | HostlibError], None]
     number: int = 0
     """At the server; given when it is to be sent."""
@@ -72,6 +74,10 @@ class OutgoingUpdate:
     """When its first bytes left."""
     last_s: float = 0.0
     """When its last bytes left; 0: they have not."""
+    held_since_s: float | None = None
+    """Since when the network takes less than the grant allows; None: it does not."""
+    network_wait_s: float = 0.0
+    """How long it has done so before."""
     is_measured: bool = False
     """Whether its rate has been reported, or cannot be told."""
 
@@ -79,6 +85,12 @@ class OutgoingUpdate:
     def left_bytes(self) -> int:
         """How many bytes have not left."""
         return 0 if self.is_in_group else self.payload.nbytes - self.sent_bytes
+
+    def note_held(self, is_held: bool, now_s: float) -> None:
+        """Note whether the network keeps back what may leave."""
+        if self.held_since_s is not None:
+            self.network_wait_s += now_s - self.held_since_s
+        self.held_since_s = now_s if is_held else None
 
     def start_again(self) -> None:
         """Forget what left over a connection that broke; the rate is not told then."""

@@ -111,6 +111,8 @@ class UpdateLink:
     ) -> None:
         """`on_measured(update, seconds)`: a granted update took so long from byte to last byte.
 
+        Its `network_wait_s` says how much of that it waited for the network.
+
         `on_send_again(update)`: the server has no use of a sum with it. With `sends_again` False,
         what is open fails when the connection breaks. `on_declined(update)`: one that `join` got is
         in no switch group; None: there are no switch groups. `switch_address`: this host's for
@@ -248,7 +250,9 @@ class UpdateLink:
         allowed = rate.allowed(now_s)
         is_slow = link.unacknowledged_bytes > BACKLOG_DEPTHS * rate.depth_bytes + PIECE_BYTES / 16
         least = min(update.left_bytes, LEAST_PORTION_BYTES, max(1, int(rate.depth_bytes)))
-        if link.is_drained and not is_slow and allowed >= least:
+        is_taken = link.is_drained and not is_slow
+        update.note_held(allowed >= least and not is_taken, now_s)
+        if is_taken and allowed >= least:
             portion = min(allowed, update.left_bytes)
             rate.spend(portion)
             self._send_portion(link, update, portion, now_s)
@@ -267,6 +271,7 @@ class UpdateLink:
             update.sent_bytes += piece.nbytes
         if not update.left_bytes:
             update.last_s = now_s
+            update.note_held(True, now_s)  # until the other kernel has all of it
 
     def _head(self, update: OutgoingUpdate) -> TransferFrame | SumFrame:
         grant = update.grant
@@ -301,8 +306,12 @@ class UpdateLink:
         if update.grant is None:
             update.is_measured = True
         elif link.is_drained and not link.unacknowledged_bytes:
-            update.is_measured = True
-            self._on_measured(update, now_s - update.first_s)
+            self._tell_measured(update, now_s)
+
+    def _tell_measured(self, update: OutgoingUpdate, now_s: float) -> None:
+        update.is_measured = True
+        update.note_held(False, now_s)
+        self._on_measured(update, now_s - update.first_s)
 
     # A server that answers nothing.
 
@@ -427,7 +436,7 @@ class UpdateLink:
             return  # it was told before
         self._groups.settle(number)
         if update.grant is not None and not update.is_measured and not update.left_bytes:
-            self._on_measured(update, time.monotonic() - update.first_s)
+            self._tell_measured(update, time.monotonic())
         update.done(outcome(update))
 
     # The switch groups call the methods below.

@@ -14,7 +14,16 @@ from typing import Any
 import grpc
 import pytest
 
-from fake_transfers import FakeTransfers, dropped, expected, granted, say_nothing, server, worker
+from fake_transfers import (
+    FakeTransfers,
+    dropped,
+    expected,
+    granted,
+    refused,
+    say_nothing,
+    server,
+    worker,
+)
 from switchfold.hostlib import errors
 from switchfold.hostlib.control import kept_stream
 from switchfold.hostlib.control.stations import station_stream
@@ -31,6 +40,7 @@ from switchfold.hostlib.control.stations.station import (
     TransferDelivered,
     TransferDropped,
     TransferGranted,
+    TransferRefused,
     TransferRequested,
     TransferStation,
     TransferWithdrawn,
@@ -92,14 +102,15 @@ def test_a_worker_registers_asks_and_hears(
         assert (register.tau_max, register.div_max) == (0, 2.5)
         assert (register.identity, len(register.identity)) == (asked.identity, 16)
         assert fake.tokens == ["Bearer secret"]
-        watched.station.send(TransferRequested(17, 2, 1000, 5, 1.5), 1)
+        watched.station.send(TransferRequested(17, 2, 1000, 5, 1.5, 3), 1)
         watched.station.send(TransferWithdrawn(17, is_sent_ungranted=True), 1)
-        watched.station.send(RateObserved(17, 1000, 0.25), 1)
+        watched.station.send(RateObserved(17, 1000, 0.25, 0.125), 1)
         assert fake.wait_for(worker(3), "requested")[0] == api.TransferRequested(
-            transfer_id=17, server_id=2, size_bytes=1000, version=5, norm=1.5
+            transfer_id=17, server_id=2, size_bytes=1000, version=5, norm=1.5, clock=3
         )
         assert fake.wait_for(worker(3), "withdrawn")[0].is_sent_ungranted
-        assert fake.wait_for(worker(3), "rate_observed")[0].seconds == 0.25
+        observed = fake.wait_for(worker(3), "rate_observed")[0]
+        assert (observed.seconds, observed.network_wait_s) == (0.25, 0.125)
         fake.tell(worker(3), granted(17, 4, SPAN, factor=0.5), dropped(18, "too old"))
         spans = (GrantedSpan(*SPAN),)
         assert watched.next() == TransferGranted(17, spans, 4, 0.5)
@@ -116,6 +127,7 @@ def test_a_server_says_how_far_it_is(fake: FakeTransfers) -> None:
         assert (register.version, register.next_sequence) == (9, 6)
         assert not register.HasField("tau_max")
         assert not register.HasField("div_max")
+        assert not register.HasField("staleness")
         fake.tell(server(3), expected(6, 1, 2, due_s=0.5))
         assert watched.next() == CommitExpected(6, 1, 2, 1.0, 0.5)
         watched.station.send(TransferDelivered(1, 2, is_granted=True), 1)
@@ -184,6 +196,45 @@ def test_refusals_are_told_once_and_end_the_attempts(
     assert watched.failures.empty()
 
 
+REFUSED = grpc.StatusCode.INVALID_ARGUMENT, "because of that"
+
+
+def test_a_refusal_of_one_request_is_no_refusal_of_the_station(fake: FakeTransfers) -> None:
+    with Watched(request(fake.address, staleness=2)) as watched:
+        for registration in (1, 2, 3):
+            assert watched.next() == StationRegistered(2.5, 1, 0, registration)
+            fake.tell(worker(3), refused(7, "no such server"), REFUSED)
+            assert watched.next() == TransferRefused(7, "no such server")
+            assert watched.next() == StationCut()
+        registers = fake.wait_for(worker(3), "register", 4)
+        assert {each.identity for each in registers} == {registers[0].identity}
+        assert {each.staleness for each in registers} == {2}
+        assert watched.failures.empty()
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (grpc.StatusCode.INVALID_ARGUMENT, errors.JobRefusedError),
+        (grpc.StatusCode.FAILED_PRECONDITION, errors.VersionMismatchError),
+    ],
+)
+def test_a_refusal_that_names_no_request_ends_the_attempts(
+    fake: FakeTransfers, code: grpc.StatusCode, kind: type[errors.HostlibError]
+) -> None:
+    with Watched(request(fake.address)) as watched:
+        watched.next()
+        fake.tell(worker(3), refused(7, "no such server"), REFUSED)
+        for event in (TransferRefused(7, "no such server"), StationCut()):
+            assert watched.next() == event
+        assert isinstance(watched.next(), StationRegistered)
+        if kind is errors.VersionMismatchError:
+            fake.tell(worker(3), refused(8, "no such server"))
+            assert watched.next() == TransferRefused(8, "no such server")
+        fake.tell(worker(3), (code, "because of that"))
+        assert type(watched.failures.get(timeout=WAIT_S)) is kind
+
+
 @pytest.mark.parametrize(
     "code",
     [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.ABORTED],
@@ -215,6 +266,9 @@ def test_nothing_is_sent_without_a_stream(fake: FakeTransfers) -> None:
         ({"tau_max": 1 << 32}, "tau_max 4294967296"),
         ({"div_max": -0.5}, "div_max -0.5"),
         ({"div_max": math.nan}, "div_max nan"),
+        ({"staleness": -1}, "staleness -1"),
+        ({"staleness": 1 << 31}, "staleness 2147483648"),
+        ({"staleness": 0, "tau_max": 4}, "staleness 0 and tau_max 4"),
         ({"identity": b"short"}, "16 bytes"),
         ({"token": "a\nb"}, "the controller's token"),
         ({"job_token": "a\nb"}, "the job's token"),

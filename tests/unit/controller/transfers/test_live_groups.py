@@ -22,13 +22,15 @@ from switchfold.hostlib.credentials import Role
 from time_bound import until
 
 __all__ = ["command"]
-NUM_WORKERS = 8
+NUM_WORKERS = 9
 AGGREGATORS = (6, 7)
 PUSHERS = range(6)
+FIRST = 8
+"""Worker whose update keeps the server's link busy."""
 
 
 class Stations(NamedTuple):
-    """A server on h1, and workers on h2 to h9; the last two are aggregators."""
+    """A server on h1, and workers on h2 to h10."""
 
     controller: ControllerServer
     server: FakeStation
@@ -37,6 +39,11 @@ class Stations(NamedTuple):
     @property
     def job(self) -> JobTransfers:
         return self.controller.transfers.job("train")
+
+    @property
+    def gathering(self) -> list[int]:
+        """The aggregators that have had groups."""
+        return [group.aggregator.worker_id for group in self.job.flow.groups.shown]
 
     async def push_all(self, sum_key: int = 1, **fields: Any) -> list[pb.TransferGranted]:
         """Let all pushers ask, as one batch; return the grants by worker."""
@@ -56,9 +63,9 @@ class Stations(NamedTuple):
 async def group_stations(
     folder: Path, aggregators: tuple[int, ...] = AGGREGATORS, **options: Any
 ) -> AsyncGenerator[Stations]:
-    transfers = {"batch_max": len(PUSHERS), "batch_wait_s": 3600.0} | options
+    transfers = {"batch_max": len(PUSHERS), "batch_wait_s": 3600.0, "lease_s": 3600.0} | options
     async with AsyncExitStack() as stack:
-        made = transfer_controller(folder, (100,) * 9, transfers=transfers)
+        made = transfer_controller(folder, (100,) * 10, transfers=transfers)
         controller = await stack.enter_async_context(made)
         server = FakeStation(controller.address, Role.SERVER)
         stack.push_async_callback(server.close)
@@ -72,12 +79,12 @@ async def group_stations(
             await station.register()
             workers.append(station)
         found = Stations(controller, server, workers)
-        # The first request is granted at once, so that the six behind it are one batch.
-        last = workers[5]
-        await last.push(last.first_id, size_bytes=125_000)
-        await last.granted()
+        # The first request is granted at once: the six behind it are one batch, and the server's
+        # link is busy for 10 s, whatever the machine does.
+        first = workers[FIRST]
+        await first.push(first.first_id, size_bytes=125_000_000)
+        await first.granted()
         await server.expected()
-        last.first_id += 1
         yield found
 
 
@@ -86,20 +93,21 @@ def groups_of(stations: Stations) -> list[LiveGroup]:
 
 
 def test_members_and_aggregators_are_told_of_groups(tmp_path: Path):
-    """Six equal updates and two idle hosts: two go directly, and two groups have two each."""
+    """The first of six equal updates goes directly; the others come to one host meanwhile."""
 
     async def scenario() -> None:
         async with group_stations(tmp_path) as stations:
             grants = await stations.push_all()
-            told = [await stations.gather_told(number) for number in AGGREGATORS]
             hops = [grant.hop for grant in grants if grant.HasField("hop")]
-            assert len(hops) == sum(len(each.members) for each in told)
-            assert sorted(len(each.members) for each in told) == [2, 2]
-            for each, aggregator in zip(told, AGGREGATORS, strict=True):
-                mine = [hop for hop in hops if hop.group_id == each.group_id]
-                assert [hop.worker_id for hop in mine] == [aggregator] * 2
-                assert {(hop.address, hop.port, hop.num_members, hop.kind) for hop in mine} == {
-                    (f"10.0.0.{aggregator + 2}", 7000 + aggregator, 2, pb.GroupHop.HOST)
+            told = [await stations.gather_told(number) for number in stations.gathering]
+            assert [len(each.members) for each in told] == [5]
+            assert len(hops) == 5
+            for each, aggregator in zip(told, stations.gathering, strict=True):
+                assert {(hop.worker_id, hop.group_id) for hop in hops} == {
+                    (aggregator, each.group_id)
+                }
+                assert {(hop.address, hop.port, hop.num_members, hop.kind) for hop in hops} == {
+                    (f"10.0.0.{aggregator + 2}", 7000 + aggregator, 5, pb.GroupHop.HOST)
                 }
                 assert each.server_id == 0
                 for member in each.members:
@@ -125,7 +133,7 @@ def test_delivered_members_count_like_other_updates(tmp_path: Path):
     async def scenario() -> None:
         async with group_stations(tmp_path) as stations:
             await stations.push_all()
-            for number in AGGREGATORS:
+            for number in stations.gathering:
                 told = await stations.gather_told(number)
                 for member in told.members:
                     gathered = pb.UpdateGathered(
@@ -135,9 +143,8 @@ def test_delivered_members_count_like_other_updates(tmp_path: Path):
                     )
                     for _ in range(2):
                         await stations.workers[number].send(gathered=gathered)
-            await until(lambda: all(len(group.gathered) == 2 for group in groups_of(stations)))
-            await stations.server.deliver(5, stations.workers[5].first_id - 1)
-            for number in PUSHERS:
+            await until(lambda: all(len(group.gathered) == 5 for group in groups_of(stations)))
+            for number in (FIRST, *PUSHERS):
                 await stations.server.deliver(number, stations.workers[number].first_id)
             flow = stations.job.flow
             await until(lambda: flow.schedule.version(stations.job.servers[0]) % 1000 == 7 + 992)
@@ -167,34 +174,27 @@ def test_updates_without_a_key_travel_alone(tmp_path: Path):
     run(scenario())
 
 
-def test_a_missing_member_is_given_up_and_its_place_skipped(tmp_path: Path):
-    """Updates of 10 ms, so that the others need not wait for long."""
+def test_missing_members_are_given_up_and_their_places_skipped(tmp_path: Path):
+    """Updates of 10 ms, of which the aggregator gets none."""
 
     async def scenario() -> None:
         async with group_stations(tmp_path, (7,), gather_slack_s=0.05) as stations:
             grants = await stations.push_all(size_bytes=125_000)
             told = await stations.gather_told(7)
-            there, missing = told.members[0], told.members[-1]
-            await stations.workers[7].send(
-                gathered=pb.UpdateGathered(
-                    group_id=told.group_id,
-                    worker_id=there.worker_id,
-                    transfer_id=there.transfer_id,
-                )
-            )
+            members = [member.worker_id for member in told.members]
             places = [await stations.server.expected() for _ in PUSHERS]
-            skipped = await stations.server.skipped()
-            assert places[skipped - 1].worker_id in {
-                member.worker_id for member in told.members[1:]
-            }
-            counts = stations.job.flow.groups.counts
-            await until(lambda: counts.missing == len(told.members) - 1)
-            assert stations.job.workers[missing.worker_id].counts.withdrawn == 1
-            # It comes nevertheless, by itself.
-            await stations.server.deliver(
-                missing.worker_id, grants[missing.worker_id].transfer_id, is_granted=False
+            skipped = [await stations.server.skipped() for _ in members]
+            assert sorted(places[sequence - 1].worker_id for sequence in skipped) == sorted(members)
+            job = stations.job
+            assert job.flow.groups.counts.missing == len(members)
+            assert [job.workers[number].counts.withdrawn for number in members] == [1] * len(
+                members
             )
-            await until(lambda: stations.job.workers[missing.worker_id].counts.ungranted == 1)
+            # One comes nevertheless, by itself.
+            await stations.server.deliver(
+                members[0], grants[members[0]].transfer_id, is_granted=False
+            )
+            await until(lambda: job.workers[members[0]].counts.ungranted == 1)
 
     run(scenario())
 
@@ -209,9 +209,8 @@ def test_an_aggregator_whose_members_left_is_avoided(tmp_path: Path):
             await stations.workers[member].send(left=left)
             groups = stations.job.flow.groups
             await until(lambda: groups.counts.left == 1)
-            for number in PUSHERS:
-                await stations.server.deliver(number, grants[number].transfer_id)
-            await stations.server.deliver(5, stations.workers[5].first_id - 1)
+            for number in (FIRST, *PUSHERS):
+                await stations.server.deliver(number, stations.workers[number].first_id)
             await until(lambda: not any(group.is_open for group in groups.shown))
             assert groups.places().hosts == ()
 

@@ -47,6 +47,36 @@ def test_request_that_makes_no_sense(tmp_path: Path, fields: dict[str, Any], tex
     run(scenario())
 
 
+def test_a_refused_request_is_named_and_its_worker_may_come_back(tmp_path: Path):
+    async def scenario() -> None:
+        options = {"server_wait_s": 0.2, "grant_wait_s": 0.1}
+        async with (
+            transfer_controller(tmp_path, transfers=options) as controller,
+            stations(controller.address, 1) as (server, (bad,)),
+        ):
+            first_id = bad.first_id
+            await bad.push(first_id, version=1000)  # refused when nobody waits any longer
+            message = await bad.receive()
+            assert message.refused.transfer_id == first_id
+            assert "on version 1000 cannot be scheduled" in message.refused.reason
+            assert (await bad.refusal())[0] is StatusCode.INVALID_ARGUMENT
+            again = FakeStation(controller.address, Role.WORKER, 0)
+            await again.register()
+            assert again.first_id == first_id + 1
+            await again.push(first_id)  # refused at once
+            assert (await again.receive()).refused.transfer_id == first_id
+            assert (await again.refusal())[0] is StatusCode.INVALID_ARGUMENT
+            last = FakeStation(controller.address, Role.WORKER, 0)
+            await last.register()
+            await last.push(last.first_id)
+            assert (await last.granted()).transfer_id == last.first_id
+            assert (await server.expected()).transfer_id == last.first_id
+            for station in (again, last):
+                await station.close()
+
+    run(scenario())
+
+
 def test_ids_rise(tmp_path: Path):
     async def scenario() -> None:
         async with (
@@ -136,6 +166,13 @@ def test_version_that_the_server_reports_later(tmp_path: Path):
         ({"job_name": ""}, StatusCode.INVALID_ARGUMENT, "the job's name is empty"),
         ({"tau_max": 4}, StatusCode.FAILED_PRECONDITION, "has tau_max 4, no div_max, and the"),
         ({"div_max": 1.5}, StatusCode.FAILED_PRECONDITION, "first station has no tau_max, no div"),
+        (
+            {"staleness": 3},
+            StatusCode.FAILED_PRECONDITION,
+            "has no tau_max, no div_max, staleness 3",
+        ),
+        ({"staleness": 0}, StatusCode.FAILED_PRECONDITION, "staleness 0"),
+        ({"staleness": 0, "tau_max": 4}, StatusCode.INVALID_ARGUMENT, "drops nothing"),
         ({"div_max": math.nan}, StatusCode.INVALID_ARGUMENT, "Register.div_max is nan"),
         ({"job_token": "x"}, StatusCode.PERMISSION_DENIED, "refuses worker 5, which has a job"),
         ({"station_id": 0, "identity": b"x" * 16}, StatusCode.ALREADY_EXISTS, "another process"),

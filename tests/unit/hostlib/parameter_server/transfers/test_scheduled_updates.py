@@ -421,10 +421,10 @@ def test_a_worker_that_disagrees_is_refused() -> None:
             fabric.push(values(1))
 
 
-def test_synchronous_tensors_are_refused() -> None:
+def test_a_tensor_and_its_options_have_one_staleness() -> None:
     definition = TensorDefinition(name="s", num_values=VALUES, staleness=0)
     scene = TransferScene(say_nothing, definition=definition)
-    with scene, pytest.raises(ConfigurationError, match="asynchronous"):
+    with scene, pytest.raises(ConfigurationError, match=r"staleness 0, and the .* have None"):
         scene.worker(0)
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -87,6 +88,18 @@ def test_a_sum_counts_as_its_updates(tmp_path: Path, has_log: bool) -> None:
             assert not scene.fake.said(worker(number), "left")
 
 
+def test_groups_of_several_servers_at_one_aggregator() -> None:
+    policy = GroupPolicy(MEMBERS, AGGREGATOR)
+    with GroupScene(policy, num_servers=2) as scene:
+        for seed in range(5):
+            for outcome in scene.push(seed):
+                assert [part.is_summed for part in outcome.parts] == [True, True]
+        got = scene.members[0].get().result(WAIT_S)
+        np.testing.assert_array_equal(got, scene.total)
+        assert scene.members[0].commits.tolist() == [5 * MEMBERS] * 2
+        assert scene.aggregator.gathered["sent_sums"] == 10
+
+
 def test_a_server_that_restarts_knows_the_updates_of_a_sum(tmp_path: Path) -> None:
     policy = GroupPolicy(MEMBERS, AGGREGATOR, outcome_s=2 * WAIT_S)
     with GroupScene(policy, tmp_path) as scene:
@@ -105,7 +118,7 @@ def test_a_server_that_restarts_knows_the_updates_of_a_sum(tmp_path: Path) -> No
 def test_a_sum_that_waits_at_a_server_which_restarts_comes_again(tmp_path: Path) -> None:
     """Its place is not the next one, so that nothing of it is in the log."""
     policy = GroupPolicy(MEMBERS, AGGREGATOR)
-    policy._next_sequence = 1
+    policy.first_sequence = 1
     with GroupScene(policy, tmp_path, place_wait_s=WAIT_S) as scene:
         updates = [values(number) for number in range(MEMBERS)]
         pairs = zip(scene.members, updates, strict=True)
@@ -120,21 +133,21 @@ def test_a_sum_that_waits_at_a_server_which_restarts_comes_again(tmp_path: Path)
 
 def test_members_of_a_lost_aggregator_send_their_updates_themselves() -> None:
     policy = GroupPolicy(MEMBERS, AGGREGATOR)
-    policy.withheld = {2}  # the group does not become complete
-    with GroupScene(policy, grant_wait_s=2.0) as scene:
+    policy.ghosts = [(MEMBERS, 999)]  # the group does not become complete
+    with GroupScene(policy) as scene:
         updates = [values(number) for number in range(MEMBERS)]
         pairs = zip(scene.members, updates, strict=True)
         futures = [member.push(update) for member, update in pairs]
-        wait_until(lambda: scene.aggregator.gathered["gathered_updates"] == 2, "two members")
+        wait_until(lambda: scene.aggregator.gathered["gathered_updates"] == MEMBERS, "all members")
         scene.aggregator.close()
         outcomes = [future.result(WAIT_S) for future in futures]
         assert summed(outcomes) == [False] * MEMBERS
-        assert [outcome.parts[0].is_granted for outcome in outcomes] == [True, True, False]
+        assert all(outcome.parts[0].is_granted for outcome in outcomes)
         scene.total = np.sum(updates, axis=0)
         scene.check(MEMBERS)
-        assert scene.counter("left_updates") == 2
+        assert scene.counter("left_updates") == MEMBERS
         assert scene.counter("early_updates") == 0
-        for number in range(2):
+        for number in range(MEMBERS):
             (left,) = scene.fake.wait_for(worker(number), "left")
             assert left.group_id == 0
 
@@ -147,14 +160,36 @@ def test_an_aggregator_that_cannot_be_reached_holds_nobody_up() -> None:
         scene.check(MEMBERS)
 
 
-def test_a_missing_member_does_not_hold_up_the_others() -> None:
-    """It never hears of its grant, and sends directly; the others' sum counts for two."""
-    policy = GroupPolicy(MEMBERS, AGGREGATOR, gather_s=0.5)
-    policy.withheld = {1}
-    with GroupScene(policy, grant_wait_s=3.0) as scene:
-        assert summed(scene.push()) == [True, False, True]
+def test_a_grant_for_a_group_of_a_later_release_is_none() -> None:
+    policy = GroupPolicy(MEMBERS, AGGREGATOR)
+    policy.kind = 99
+    with GroupScene(policy, grant_wait_s=0.5) as scene:
+        outcomes = scene.push()
+        assert not any(outcome.parts[0].is_granted for outcome in outcomes)
         scene.check(MEMBERS)
-        assert scene.aggregator.gathered["partial_sums"] == 1
+
+
+@pytest.mark.parametrize("span", [(1.0, 0.5, 8), (0.0, math.nan, 8), (0.0, 1.0, 0)])
+def test_a_group_whose_sum_has_no_usable_spans_is_not_gathered(
+    monkeypatch: pytest.MonkeyPatch, span: tuple[float, float, int]
+) -> None:
+    monkeypatch.setattr("switchfold.hostlib.parameter_server.transfers.gatherer.EARLY_WAIT_S", 0.05)
+    policy = GroupPolicy(MEMBERS, AGGREGATOR)
+    policy.sum_span = span
+    with GroupScene(policy) as scene:
+        assert summed(scene.push()) == [False] * MEMBERS
+        scene.check(MEMBERS)
+
+
+def test_a_missing_member_does_not_hold_up_the_others() -> None:
+    """They come in a sum without it, or by themselves if they are late, too."""
+    policy = GroupPolicy(MEMBERS, AGGREGATOR, gather_s=0.5)
+    policy.ghosts = [(MEMBERS, 999)]
+    with GroupScene(policy) as scene:
+        outcomes = scene.push()
+        scene.check(MEMBERS)
+        assert scene.counter("summed_updates") == sum(summed(outcomes))
+        assert scene.counter("left_updates") == MEMBERS - sum(summed(outcomes))
 
 
 def test_a_member_that_comes_too_late_is_sent_to_the_server() -> None:
@@ -227,14 +262,23 @@ def test_a_sum_of_a_replaced_process_is_returned() -> None:
         np.testing.assert_array_equal(got, updates[0])
 
 
+def leave_all(member: FabricWorker) -> None:
+    """Give a member's groups up, as after `outcome_s`."""
+    for update in list(member._groups._legs):
+        member._groups.leave(update, "a test wants it")
+
+
 def test_updates_that_a_returned_sum_had_displaced_are_sent_again() -> None:
     """While the sum waits for its place, the server has no use of the same updates alone."""
-    policy = GroupPolicy(MEMBERS, AGGREGATOR, outcome_s=0.2)
-    policy._next_sequence = 1
+    policy = GroupPolicy(MEMBERS, AGGREGATOR)
+    policy.first_sequence = 1
     with GroupScene(policy, place_wait_s=WAIT_S) as scene:
         updates = [values(number) for number in range(MEMBERS)]
         pairs = zip(scene.members, updates, strict=True)
         futures = [member.push(update) for member, update in pairs]
+        wait_until(lambda: len(reported(scene)) == MEMBERS, "a report of each update")
+        for member in scene.members:
+            member._loop.run(lambda member=member: leave_all(member))
         scene.await_counter("repeated_updates", MEMBERS)
         scene.worker(2)  # replaces the third member's process
         scene.fake.wait_for(worker(2), "register", 2)

@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What hosts' links carry, by what workers report of granted updates. All rules here are ours.
+
+A report says how long an update took, and how much of that the network took less than the grant
+allowed. So an update that is late by its worker's own processor is no report about any link.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from ...scheduler.planning.bandwidth_estimate import BandwidthEstimates, TransferDirection
+from ...scheduler.residual_rate import RateSpan
+from .tracked_grant import HostLink, TrackedGrant
+
+LATE: Final = 0.1
+"""An update is late if it takes more than this share longer than planned, and `SLACK_S`."""
+SLACK_S: Final = 0.1
+"""A worker's bucket may let the last bytes out so much later than planned."""
+NETWORK_SHARE: Final = 0.5
+"""Least share of the delay for which the network is to blame, if a link is."""
+INTERVAL_S: Final = 1.0
+"""Estimates count at most one clean report of a link in so long a time, and none so soon after an
+update that was late."""
+MEMORY_S: Final = 10.0
+"""What a link has carried speaks for it for so long."""
+FASTER: Final = 1.25
+"""A link that carried so many times as much with another host is not to blame."""
+FULL: Final = 0.8
+"""Share of an estimate that grants must have used, so that they say something about it."""
+_MOST_LATE: Final = 4.0
+"""A report is awaited for so many times the planned time of its update, and `INTERVAL_S`."""
+_WITNESSES: Final = 16
+"""Most other updates that are looked at for each that was late."""
+KEPT: Final = 1024
+"""Grants that are remembered."""
+
+
+class SentUpdate(NamedTuple):
+    """How a worker sent a granted update."""
+
+    seconds: float
+    """From its first byte until its last was acknowledged."""
+    network_wait_s: float | None
+    """Of these, how long the network took less than granted; None: the worker cannot tell."""
+
+
+class RateVerdict(enum.Enum):
+    """What limited an update."""
+
+    GRANT = "grant"
+    """It was as fast as granted."""
+    WORKER = "worker"
+    """It was late, and the network had not kept it back."""
+    NETWORK = "network"
+
+
+class LinkTracker:
+    """Estimates of a job; times are those of its schedule's clock, in seconds."""
+
+    def __init__(
+        self,
+        links: Mapping[str, tuple[str, TransferDirection]],
+        rates_bits_per_s: Mapping[str, tuple[int, int]],
+    ) -> None:
+        """`links`: host and direction by the names of links in plans; others are not estimated.
+
+        `rates_bits_per_s`: of each host's link (up, down), in payload; no estimate exceeds them.
+        """
+        self._links = {name: HostLink(*link) for name, link in links.items()}
+        self._rates = dict(rates_bits_per_s)
+        self._estimates = BandwidthEstimates(self._rates)
+        self._granted: OrderedDict[tuple[int, int], TrackedGrant] = OrderedDict()
+        self._late: list[TrackedGrant] = []
+        """Updates that the network kept back, and of which it is not known where."""
+        self._counted_s: dict[HostLink, float] = {}
+        """When the last report of a link has counted."""
+
+    def granted(
+        self, key: tuple[int, int], links: Iterable[str], spans: Sequence[RateSpan], bits: int
+    ) -> None:
+        """Note a grant over links; `key` is its worker and transfer."""
+        if not spans:
+            return
+        tracked = [self._links[name] for name in links if name in self._links]
+        self._granted[key] = TrackedGrant(links=tracked, spans=spans, bits=bits)
+        while len(self._granted) > KEPT:
+            self._granted.popitem(last=False)
+
+    def withdrawn(self, key: tuple[int, int]) -> None:
+        """Forget a grant: nobody knows what is sent of it."""
+        found = self._granted.pop(key, None)
+        if found in self._late:
+            self._late.remove(found)
+
+    def observe(self, key: tuple[int, int], sent: SentUpdate, now_s: float) -> RateVerdict | None:
+        """Learn how a granted update went; return what limited it, None if it is not known."""
+        found = self._granted.get(key)
+        if found is None or found.ended_s or sent.seconds <= 0:
+            return None
+        found.report(now_s - sent.seconds, now_s)
+        late_s = found.late_s
+        if late_s > LATE * found.planned_s + SLACK_S:
+            if sent.network_wait_s is None:
+                return None
+            if sent.network_wait_s < NETWORK_SHARE * late_s:
+                return RateVerdict.WORKER
+            self._late.append(found)
+            verdict = RateVerdict.NETWORK
+        else:
+            for link in found.links:
+                self._was_clean(link, found, now_s)
+            verdict = RateVerdict.GRANT
+        self._judge(now_s)
+        return verdict
+
+    def take_change(self) -> Mapping[str, tuple[int, int]] | None:
+        """Return new rates (up, down) of all hosts if a plan with them is worth it, else None."""
+        return self._estimates.take_change()
+
+    def slowed(self) -> dict[str, tuple[tuple[int, int], tuple[int, int]]]:
+        """Return estimates and rates (up, down each) of hosts whose links carry less than these."""
+        found: dict[str, tuple[tuple[int, int], tuple[int, int]]] = {}
+        for host, rates in sorted(self._rates.items()):
+            up, down = (self._estimates.bits_per_s(host, each) for each in TransferDirection)
+            if (up, down) != rates:
+                found[host] = (up, down), rates
+        return found
+
+    def _judge(self, now_s: float) -> None:
+        """Look for what has kept late updates back, once those beside them are reported, too."""
+        waiting: list[TrackedGrant] = []
+        for late in self._late:
+            if any(self._is_awaited(each, late, now_s) for each in self._granted.values()):
+                waiting.append(late)
+            else:
+                self._blame(late, now_s)
+        self._late = waiting
+
+    def _is_awaited(self, other: TrackedGrant, late: TrackedGrant, now_s: float) -> bool:
+        is_beside = other.spans[0].start_s < late.ended_s and any(
+            link in late.links for link in other.links
+        )
+        most_s = _MOST_LATE * other.planned_s + INTERVAL_S
+        is_expected = not other.ended_s and now_s < other.spans[0].start_s + most_s
+        return is_beside and is_expected
+
+    def _blame(self, late: TrackedGrant, now_s: float) -> None:
+        """Lower the estimates of the links that have kept an update back.
+
+        If a link carried all that it was thought to, or if others that were late themselves took
+        what this one lost, then no link is to blame. Otherwise, it is each link that is not
+        cleared.
+        """
+        if self._taken_bits(late) >= NETWORK_SHARE * late.lost_bits:
+            return
+        carried = {link: self._carried(link, late) for link in late.links}
+        if any(
+            rate >= (1 - LATE) * self._estimates.bits_per_s(*link) for link, rate in carried.items()
+        ):
+            return
+        suspects = [link for link in late.links if not self._is_cleared(link, late, carried[link])]
+        for link in suspects or late.links:
+            self._estimates.fell_short(*link, carried[link])
+            self._counted_s[link] = now_s
+
+    def _is_cleared(self, link: HostLink, late: TrackedGrant, carried: float) -> bool:
+        """Whether a link carried much more while another host was at the other end of an update.
+
+        What was sent at the same time counts; else what was sent in the time before.
+        """
+        others = [
+            each
+            for each in self._granted.values()
+            if each.ended_s >= late.began_s - MEMORY_S
+            and link in each.links
+            and not any(other in late.links for other in each.links if other != link)
+        ][-_WITNESSES:]
+        beside = [each for each in others if each.ended_s > late.began_s]
+        return any(self._carried(link, each) > FASTER * carried for each in beside or others)
+
+    def _taken_bits(self, late: TrackedGrant) -> float:
+        """Return what others sent over a late update's links beside it, without being planned."""
+        start_s, end_s = late.began_s, late.ended_s
+        return sum(
+            max(0.0, each.sent_bits(start_s, end_s) - each.planned_bits(start_s, end_s))
+            for each in self._granted.values()
+            if each is not late and each.ended_s and any(link in late.links for link in each.links)
+        )
+
+    def _carried(self, link: HostLink, late: TrackedGrant) -> float:
+        """Return the rate of all updates over a link while it kept one of them back.
+
+        Of one that was in time: while this was sent.
+        """
+        times = late.limited
+        sent = sum(
+            each.sent_bits(start_s, end_s)
+            for each in self._granted.values()
+            if each.ended_s and link in each.links
+            for start_s, end_s in times
+        )
+        return sent / max(sum(end_s - start_s for start_s, end_s in times), 1e-9)
+
+    def _was_clean(self, link: HostLink, clean: TrackedGrant, now_s: float) -> None:
+        """Let an estimate grow if grants have used all of it."""
+        start_s, end_s = clean.spans[0].start_s, clean.spans[-1].end_s
+        planned = sum(
+            each.planned_bits(start_s, end_s)
+            for each in self._granted.values()
+            if link in each.links
+        )
+        is_full = planned >= FULL * self._estimates.bits_per_s(*link) * (end_s - start_s)
+        if is_full and now_s - self._counted_s.get(link, -INTERVAL_S) >= INTERVAL_S:
+            self._estimates.was_clean(*link)
+            self._counted_s[link] = now_s
