@@ -10,10 +10,10 @@
 #define SKEW_SHARE 0.5  // other workers may notice a loss later by this part of the round trip
 #define LATE_TRIPS 1.25 // a chunk with a single later result is lost so many round trips after it was sent
 #define ONCE_TRIPS 2.0  // likewise a chunk that was sent once, if that result answers a repetition
-// If more than this part of what waits was sent again, results of any tree show losses. Measured in simulated time, 4 hosts,
-// each the root of a part: at 20 % loss, a sum takes a tenth of the time. Without this limit, trees whose queues grow faster
-// than others' count as lossy where nothing is lost.
-#define HEAVY_SHARE 4u
+// If more than one of so many chunks that wait was sent again, results of any tree show losses. Measured in simulated time, 4
+// hosts, each the root of a part: at 20 % loss, a sum takes a tenth of the time. Without this limit, trees whose queues grow
+// faster than others' count as lossy where nothing is lost; with one of four, more is sent again at 5 % loss.
+#define HEAVY_SHARE 2u
 #define PROBE_OLDEST 3u // sent again after silence: the slots of further chunks wait for them
 #define PROBE_NEWEST 1u // and this: its result shows which of all the others were lost
 #define MAX_PROBES 16u  // the pause between probes doubles no further
@@ -190,8 +190,7 @@ static double lost_s(const recovery_t *recovery, const slot_t *slot, const all_t
   if (slot->is_again && slot->number < tree->latest[0]) return fmax(slot->sent_s + SKEW_SHARE * trip_s, resumed_s);
   if (!rtt->has_sample) return INFINITY;
   if (slot->number < tree->first[LATER_RESULTS - 1]) return slot->sent_s + LATE_TRIPS * trip_s;
-  bool may_be_of_any = slot->is_again || all->is_heavy;
-  if (slot->number >= (may_be_of_any ? all->latest[slot->is_ahead] : tree->latest[LATER_RESULTS - 1])) return INFINITY;
+  if (slot->number >= (all->is_heavy ? all->latest[slot->is_ahead] : tree->latest[LATER_RESULTS - 1])) return INFINITY;
   double trips = slot->is_again ? LATE_TRIPS : ONCE_TRIPS;
   return fmax(slot->sent_s + trips * trip_s, resumed_s);
 }

@@ -38,7 +38,7 @@ from switchfold.hostlib.summation.native_source import NativeSource
 TENTH = LossTolerance(loss=0, stale=0.1)
 POLICY = StragglerPolicy(tolerance=TENTH)
 NUM_WORKERS = 4
-SCHEDULES = int(os.environ.get("SWITCHFOLD_SCHEDULES", "9"))
+SCHEDULES = int(os.environ.get("SWITCHFOLD_SCHEDULES", "13"))
 SEED = int(os.environ.get("SWITCHFOLD_SEED", "1"))
 Loses = Callable[[int, int], bool]
 """Whether the first result of a chunk to a worker is lost."""
