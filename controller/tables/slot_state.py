@@ -10,6 +10,7 @@ from typing import Final
 
 from finsy import P4RegisterEntry, Switch
 
+from ..errors import SwitchUpdateError
 from ..jobs.job import Generation
 from ..switches.switch_read import read_entities
 
@@ -45,7 +46,7 @@ async def find_open_copies(
 ) -> list[CopyIndex]:
     """Return the copies of these slots whose round of this generation is open, in order.
 
-    Raises P4ClientError where registers cannot be read.
+    Raises P4ClientError or SwitchUpdateError where registers cannot be read.
     """
     copies = [slot * SLOT_COPIES + parity for slot in slots for parity in range(SLOT_COPIES)]
     values = await _read(switch, copies, ("slot_state",))
@@ -56,7 +57,7 @@ async def find_open_copies(
 
 
 async def read_slot_copies(switch: Switch, copies: Iterable[CopyIndex]) -> list[SlotCopy]:
-    """Return what these copies hold; P4ClientError where registers cannot be read.
+    """Return what these copies hold; P4ClientError or SwitchUpdateError where they cannot be read.
 
     A copy's registers are read one right after the other, not at once: a packet may come between.
     """
@@ -82,4 +83,9 @@ async def _read(
     for entry in await read_entities(switch, requests) if requests else ():
         assert isinstance(entry.data, int)
         values[entry.register_id, entry.index or 0] = entry.data
+    if len(values) < len(requests):
+        raise SwitchUpdateError(
+            f"switch {switch.name} answered a read of {len(requests)} registers with {len(values)};"
+            " it does not show them, so nothing is known of its slots"
+        )
     return values

@@ -110,7 +110,7 @@ def test_each_role_opens_its_own_methods(
         Role.OPERATOR: {method.name for method in METHODS},
         Role.READ_ONLY: {
             *("ShowController", "ListJobs", "ShowJob", "ListSwitches", "ShowSwitch"),
-            *("ShowTree", "ListLinks", "ShowSchedule"),
+            *("ShowTree", "ListLinks", "ShowSchedule", "ShowActivity"),
         },
     }.get(role, set[str]())
 

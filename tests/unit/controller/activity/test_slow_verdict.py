@@ -110,7 +110,9 @@ def test_few_looks_are_not_enough(number: int) -> None:
 
 def write_proc(folder: Path, *, idle: int, busy: int, own: int | None) -> None:
     folder.mkdir(exist_ok=True)
-    (folder / "stat").write_text(f"cpu {busy} 0 0 {idle} 0 0 0 0 0 0\ncpu0 1\n", "ascii")
+    (folder / "stat").write_text(
+        f"cpu {busy} 0 0 {idle // 2} {idle - idle // 2} 0 0 0 0 0\ncpu0 1\n", "ascii"
+    )
     process = folder / "42"
     process.mkdir(exist_ok=True)
     (process / "stat").unlink(missing_ok=True)
