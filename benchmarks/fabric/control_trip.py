@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How long a worker waits for a grant of an idle scheduler: the control round trip, and a plan."""
+"""How long a worker waits for a grant of an idle scheduler: the control RTT, and a plan."""
 
 from __future__ import annotations
 

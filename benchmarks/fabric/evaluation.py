@@ -273,7 +273,7 @@ class FabricEvaluation:
                 self.say(f"\n{workload.title}, {what}{title}: times as fast\n\n{grid}")
         trip = quantiles(self.trips_s)
         self.say(
-            f"\nround trip to the scheduler with a plan: p50 {1e3 * trip['p50']:.1f} ms,"
+            f"\ncontrol RTT, request to grant of an idle scheduler: p50 {1e3 * trip['p50']:.1f} ms,"
             f" p99 {1e3 * trip['p99']:.1f} ms"
         )
         for line in report.aims(rows, "target_s"):
