@@ -34,14 +34,13 @@ MODULES = {
         "closing",
         "tail",
         "recovery",
-        "trips",
         "congestion",
-        "rtt",
         "source",
         "straggler",
         "tolerance",
         "stale",
     ),
+    "timing": ("rtt", "trips"),
     "values": ("quantization", "exact", "limbs", "limb_sums", "sums"),
 }
 FLAGS = [

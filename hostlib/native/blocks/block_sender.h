@@ -15,7 +15,7 @@
 #include "block_receiver.h"
 #include "../slots/congestion.h"
 #include "multicast.h"
-#include "../slots/rtt.h"
+#include "../timing/rtt.h"
 #include "../slots/stream.h"
 #include "../transport/transport.h"
 

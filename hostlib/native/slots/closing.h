@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-#include "rtt.h"
+#include "../timing/rtt.h"
 #include "slot.h"
 #include "tail.h"
 

@@ -22,9 +22,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rtt.h"
+#include "../timing/rtt.h"
 #include "slot.h"
-#include "trips.h"
+#include "../timing/trips.h"
 
 #define LATER_RESULTS 3 // results of later transmissions that show a loss; fewer may be due to reordering
 

@@ -17,7 +17,7 @@
 #include "congestion.h"
 #include "header.h"
 #include "recovery.h"
-#include "rtt.h"
+#include "../timing/rtt.h"
 #include "slot.h"
 #include "source.h"
 #include "stale.h"

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rtt.h"
+#include "../timing/rtt.h"
 
 typedef struct {
   bool is_adaptive; // chunks that are only late wait for it; else for silence

@@ -10,7 +10,7 @@
 #define SWITCHFOLD_GROUP_MEMBER_H
 
 #include "../slots/congestion.h"
-#include "../slots/rtt.h"
+#include "../timing/rtt.h"
 #include "group_stream.h"
 
 typedef enum {

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "rtt.h"
-#include "slot.h"
+#include "../slots/slot.h"
 
 // What a result answers: a flush, or what cannot be told; the contribution of whoever was the last one; a repetition of this
 // worker's own, by the switch that closes rounds.
