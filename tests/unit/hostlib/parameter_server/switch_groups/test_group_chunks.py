@@ -54,20 +54,23 @@ def test_a_network_without_loss_carries_each_chunk_once() -> None:
     assert world.num_to_server == 50
 
 
-def test_a_member_has_no_more_chunks_under_way_than_the_rows_have_copies() -> None:
+def test_members_overwrite_no_sum_that_the_server_has_not_got() -> None:
+    """Of member 1, chunk 0 never arrives: the others go on only as far as there are copies."""
     world = GroupWorld(2, num_rows=4)
-    world.is_silent = {1}
-    world.begin(updates_of(range(2), 500 * LANES, seed=1))
     highest = [0]
 
     def note(packet: NDArray[np.void], to: int | None) -> bool:
-        if to is None and packet["header"]["operation"] == Operation.AGGREGATE_ADD:
-            highest[0] = max(highest[0], int(packet["header"]["chunk_index"]))
-        return False
+        header, chunk = packet["header"], int(packet["header"]["chunk_index"])
+        if to is not None or header["operation"] != Operation.AGGREGATE_ADD:
+            return False
+        highest[0] = max(highest[0], chunk)
+        return chunk == 0 and header["worker_id"] == 1
 
     world.drop = note
+    world.begin(updates_of(range(2), 500 * LANES, seed=1))
     start_s = world.now_s
     world.run(lambda: world.now_s > start_s + 20)
+    assert world.sums.num_taken == 2 * 4 - 1
     assert highest[0] == 2 * 4 - 1
 
 
