@@ -122,10 +122,6 @@ class LiveSchedule:
         self._scheduler.gathered(record.number, self.now_s())
         self._arm()
 
-    def _now_places(self) -> AggregationPlaces:
-        """Return where updates may be added up: nowhere while a server of the job has a replica."""
-        return AggregationPlaces() if self._replicated else self._places()
-
     def add_replica(self, server: ServerPlace, options: ReplicaOptions) -> None:
         """Replicate a server to a replica with the same model, while nothing is granted to it."""
         self._scheduler.add_replica(server.name, options, self.now_s())
@@ -187,7 +183,7 @@ class LiveSchedule:
         """Wake up when the next batch is due."""
         self.close()
         if self._scheduler.next_due_s() is not None:
-            self._scheduler.replace_places(self._now_places())  # they decide when a batch is due
+            self._scheduler.replace_places(self._places())  # they decide when a batch is due
         times = self._scheduler.next_due_s(), self._scheduler.next_expiry_s()
         due_s = min((each for each in times if each is not None), default=None)
         if due_s is not None:
@@ -215,7 +211,7 @@ class LiveSchedule:
 
     def _decide(self, now_s: float) -> None:
         began_s = time.thread_time()
-        self._scheduler.replace_places(self._now_places())
+        self._scheduler.replace_places(self._places())
         decisions = self._scheduler.decide(now_s)
         if decisions:
             self.cost.note(len(decisions), time.thread_time() - began_s)

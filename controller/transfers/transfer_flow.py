@@ -267,11 +267,9 @@ class TransferFlow:
             if record in refused:
                 self._drop(record, "its server has an older model")
             elif record.state in (TransferState.GRANTED, TransferState.ARRIVED):
-                record.stop_timer()
                 record.state, record.number = TransferState.WITHDRAWN, None
-                self._workers[record.worker_id].counts.withdrawn += 1
-                self._note("withdrawn", record)
-                self._end(record)
+                self._tracker.withdrawn(record.key)
+                self._note_withdrawn(record)
         version = self.schedule.version(server) + server.version_shift
         fields = {"version": version, "lost": len(promotion.lost), "distance": promotion.distance}
         self._log.note("promoted", job=self._job_name, server=server.server_id, **fields)

@@ -71,9 +71,15 @@ class TransferScene:
                     **server or {},
                 )
             )
+            if policy is not None and are_servers_stations:
+                wait_until(self._are_servers_known, "no registration of a server")
         except BaseException:
             self._stack.close()
             raise
+
+    def _are_servers_known(self) -> bool:
+        services = [each.updates for each in self.cluster.servers]
+        return all(each._is_registered or each.problem for each in services)
 
     def options(self, host: str, **changes: Any) -> TransferOptions:
         fields: dict[str, Any] = {

@@ -59,7 +59,11 @@ class ServerTransfers:
         return None if transfer_id in self._arrived else self.queue.granted.get(transfer_id)
 
     def decide(self, now_s: float, places: AggregationPlaces | None) -> list[TransferDecision]:
-        """Close the batch; return grants in commit order, then drops."""
+        """Close the batch; return grants in commit order, then drops.
+
+        A server with a replica, which needs each update, gets no groups.
+        """
+        places = None if self.replica else places
         queue = self.queue
         batch = plan_batch(self._open.residual, queue, self._options, now_s, places)
         grants = batch.grants
