@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from .models import Model, ModelLayer, fully_connected
+from ..models import Model, ModelLayer, fully_connected
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .models import Model, ModelLayer, fully_connected
+from ..models import Model, ModelLayer, fully_connected
 
 _Shape = tuple[int, int, int]
 """Outputs, kernel height and width of a convolution."""
