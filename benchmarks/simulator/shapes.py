@@ -22,7 +22,7 @@ from benchmarks.simulator.shapes_plot import draw_shapes
 from benchmarks.support.results import write_json
 from switchfold.controller.cli.workloads.zipf import ZipfRanks
 from switchfold.hostlib.schemes.cluster import Cluster
-from switchfold.hostlib.schemes.layers.known_models import MODELS
+from switchfold.hostlib.schemes.known_models import MODELS
 from switchfold.hostlib.schemes.models import VGG19_22K, Model
 from switchfold.hostlib.schemes.prediction import Computing, Strategy, predict
 

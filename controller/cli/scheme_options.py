@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from ...hostlib.schemes.cluster import MIN_SLOTS, Cluster
-from ...hostlib.schemes.layers.known_models import MODELS
+from ...hostlib.schemes.known_models import MODELS
 from ...hostlib.slots.wire import NUM_SLOTS, VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
 
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)([kMGT]?)")

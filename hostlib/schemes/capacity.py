@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from ..errors import SchemeError
+from ..slots.switch_reducer import split_slots
 from .cluster import Cluster
 from .cost import Scheme
 from .layer import Layer
@@ -71,8 +72,10 @@ class Capacity:
         switch_s = frames * cluster.num_workers * self.switch_packet_s
         limits = {"worker": worker_s, "switch": switch_s}
         least_s = cluster.num_workers * frames * self.shared_chunk_s
+        # Each slot for values takes one chunk per round.
+        waits_s = frames / split_slots(max(2, cluster.slots))[1] * self.switch_round_s
         return self._joined(
-            ExchangeTime(time.transfer_s, time.latency_s + 2 * self.switch_round_s),
+            ExchangeTime(max(time.transfer_s, waits_s), time.latency_s + 2 * self.switch_round_s),
             limits,
             max(cluster.num_workers * worker_s + switch_s, least_s),
         )

@@ -99,7 +99,6 @@ SWITCHES: Final[Mapping[str, SwitchProfile]] = {
             name="softswitch-super-frames",
             source=f"{_PAGE}, links that carry up to 64 packets at once",
             switch_packet_s=1.1e-6,
-            switch_round_s=675e-6,
             shared_chunk_s=2.8e-6,
         ),
         SwitchProfile(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import SchemeError
-from .layers.known_models import MODELS
+from .known_models import MODELS
 from .models import Model, ModelLayer
 
 

@@ -16,6 +16,7 @@ from switchfold.hostlib.schemes.hardware import HOSTS, SWITCHES, capacity_of
 from switchfold.hostlib.schemes.models import Model, ModelLayer
 from switchfold.hostlib.schemes.prediction import UNLIMITED, Computing, Strategy, predict
 from switchfold.hostlib.schemes.wire_cost import exchange_time, ina_frames
+from switchfold.hostlib.slots.switch_reducer import split_slots
 
 TENSOR = Model(
     name="16 MB",
@@ -90,6 +91,17 @@ def test_idle_time_of_shared_cores_counts_on_shared_cores_alone() -> None:
         assert found.time.transfer_s == pytest.approx(expected, rel=0.01)
     own = Capacity(**figures, shared_chunk_s=40e-6).limit(Scheme.INA, layer, cluster)
     assert own == Capacity(**figures).limit(Scheme.INA, layer, cluster)
+
+
+def test_each_slot_takes_a_chunk_per_round() -> None:
+    layer, cluster = (
+        Layer(name="w", kind="other", num_values=10**6),
+        Cluster(num_workers=4, slots=128),
+    )
+    rounds = ina_frames(10**6, 352) / split_slots(128)[1]
+    found = Capacity(switch_round_s=0.05).limit(Scheme.INA, layer, cluster)
+    assert found.time.transfer_s == pytest.approx(0.05 * rounds)
+    assert found.time.transfer_s > 2 * exchange_time(Scheme.INA, layer, cluster).transfer_s
 
 
 def test_latencies_are_those_of_rounds_and_steps() -> None:

@@ -12,7 +12,7 @@ import pytest
 from switchfold.controller.__main__ import run
 from switchfold.hostlib.errors import SchemeError
 from switchfold.hostlib.schemes import Cluster, Scheme
-from switchfold.hostlib.schemes.layers.known_models import MODELS
+from switchfold.hostlib.schemes.known_models import MODELS
 from switchfold.hostlib.schemes.model_file import find_model
 from switchfold.hostlib.schemes.models import VGG19, Model, ModelLayer
 from switchfold.hostlib.schemes.prediction import (
@@ -23,7 +23,7 @@ from switchfold.hostlib.schemes.prediction import (
     predict,
     ring_time,
 )
-from switchfold.hostlib.schemes.tcp import SHARED_USE
+from switchfold.hostlib.schemes.tcp import RING_USE, SHARED_USE
 from switchfold.hostlib.schemes.wire_cost import ExchangeTime, seconds
 
 
@@ -109,11 +109,14 @@ def test_ring_against_the_switch_nears_the_limit_of_two() -> None:
         name="one", source="", layers=(ModelLayer(name="w", kind="other", num_values=10**7),)
     )
     for workers, limit in ((4, 1.5), (8, 1.75), (32, 1.9375)):
-        cluster = Cluster(num_workers=workers, link_bits_per_s=1e8)
+        cluster = Cluster(num_workers=workers, link_bits_per_s=1e9)
         ring = ring_time(model.layers[0].num_bytes, cluster).seconds
         assert ring / seconds(Scheme.INA, model.layers[0], cluster) == pytest.approx(
-            limit, rel=0.01
+            limit, rel=0.02
         )
+        slow = cluster.replace(link_bits_per_s=1e8)
+        slower = ring_time(model.layers[0].num_bytes, slow).transfer_s
+        assert slower > 10 * ring_time(model.layers[0].num_bytes, cluster).transfer_s / RING_USE
 
 
 def test_strategies_order_where_the_network_decides() -> None:
@@ -123,7 +126,8 @@ def test_strategies_order_where_the_network_decides() -> None:
     took = {each: prediction.overlapped_s for each, prediction in found.items()}
     assert took[Strategy.BEST] < took[Strategy.TWO_WAY] < took[Strategy.INA] < took[Strategy.PS]
     # As many bytes; but streams to and from all workers share the links.
-    assert 1.05 < took[Strategy.PS] / took[Strategy.RING] < 1 / SHARED_USE
+    # The ring has fewer acknowledgements there.
+    assert 1.05 < took[Strategy.PS] / took[Strategy.RING] < 1.02 / SHARED_USE
     for prediction in found.values():
         assert 0.9 <= prediction.overlapped_s <= prediction.sequential_s
         assert prediction.compute_s == pytest.approx(0.9)
@@ -213,7 +217,7 @@ def test_command_tells_whether_aggregation_helps(capsys: pytest.CaptureFixture[s
     assert run([*arguments, *keeps_up, "--rate", "1G,1T", "--workers", "1,8"]) == 0
     lines = capsys.readouterr().out.splitlines()
     verdicts = [line for line in lines if "aggregation" in line]
-    assert "8 workers: aggregation helps: 1.7" in verdicts[0]
+    assert "8 workers: aggregation helps: 1.69" in verdicts[0]
     assert "8 workers: aggregation brings little: 1.0" in verdicts[1]
     assert run([*arguments, "--servers", "1", "--workers", "4", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["predictions"]

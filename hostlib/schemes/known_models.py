@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ..models import RESNET_50, RESNET_152, VGG19, VGG19_22K, Model, alexnet
-from .inception import inception_v3
-from .transformers import bert_base, gpt2
+from .architectures.inception import inception_v3
+from .architectures.transformers import bert_base, gpt2
+from .models import RESNET_50, RESNET_152, VGG19, VGG19_22K, Model, alexnet
 
 MODELS: Final[Mapping[str, Model]] = {
     model.name: model
