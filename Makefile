@@ -149,7 +149,7 @@ instrument-addresses: $(VENV)/.dev-installed
 instrument-threads: instrument-addresses
 	$(call INSTRUMENTED,$(THREADS),-g -fno-omit-frame-pointer -fsanitize=thread)
 
-HOSTLIB := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py stale_results.py allgather_*.py large_first.py loss_recovery.py malformed_*.py trees_transport.py quantization.py exact*.py row_*.py) tests/unit/hostlib/hot_rows/test_row_planning.py $(addprefix tests/unit/hostlib/parameter_server/test_hot_, native_*.py open_calls.py pushes*.py reads.py)
+HOSTLIB := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py stale_results.py allgather_*.py large_first.py loss_recovery.py malformed_*.py trees_transport.py quantization.py exact*.py row_*.py) tests/unit/hostlib/hot_rows/test_row_planning.py $(addprefix tests/unit/hostlib/parameter_server/test_hot_, native_*.py open_calls.py pushes*.py reads.py) tests/unit/hostlib/parameter_server/switch_groups/test_group_chunks.py
 THREADED := $(addprefix tests/unit/hostlib/test_, hostlib_engine.py session_allgather.py session_threads.py row_threads.py)
 sanitize-hostlib: instrument-addresses
 	PYTHONPATH=$(ADDRESSES) $(SANITIZED) $(HOSTLIB)
