@@ -25,7 +25,7 @@ LINK: Final = "link"
 SHARPNESS: Final = 4.0
 """Exponent of the norm that joins the times of resources. Work that waits for one resource leaves
 gaps on another, so that an exchange with two equal limits takes 2^(1/4) = 1.19 times as long as
-with one. Fitted to 24 sums whose links and cores were both busy (docs/hybrid.md)."""
+with one. Fitted to the tables of docs/performance.md (docs/hybrid.md)."""
 
 
 @dataclass(frozen=True)
