@@ -4,29 +4,22 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Final
 
 _IDLE: Final = (3, 4)  # idle, iowait
 _FIELDS: Final = 8  # user to steal
-_TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
+_PROCESS_CLOCK: Final = 2
+"""Low bits of the number of a process's clock, see clock_getcpuclockid(3): time on processors."""
 
 
 def process_s(pid: int) -> float:
-    """Return the processor seconds of a process's threads, those that ended left out.
+    """Return the processor seconds of a process and all its threads, also of those that ended.
 
-    In nanoseconds if the kernel counts them so, else in ticks. Raises OSError without the process.
+    Raises OSError without the process.
     """
-    threads = Path(f"/proc/{pid}/task")
-    try:
-        return 1e-9 * sum(
-            int((each / "schedstat").read_text().split()[0]) for each in threads.iterdir()
-        )
-    except FileNotFoundError:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
+    return time.clock_gettime((~pid << 3) | _PROCESS_CLOCK)
 
 
 def busy_share(duration_s: float) -> float:

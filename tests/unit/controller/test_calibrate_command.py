@@ -5,6 +5,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +19,7 @@ from switchfold.controller.__main__ import run
 from switchfold.controller.cli.calibrate import command, rig
 from switchfold.controller.cli.calibrate.components import measure_components
 from switchfold.controller.cli.calibrate.errors import CalibrationRunError
+from switchfold.controller.cli.calibrate.processor_time import process_s
 from switchfold.controller.cli.calibrate.rig import CalibrationPlan
 from switchfold.controller.cli.calibrate.sums import check_sum, contribution
 from switchfold.controller.cli.hardware_options import default_calibration
@@ -187,3 +192,25 @@ def test_wrong_sums_are_found() -> None:
     check_sum(np.asarray(total, np.float32), 3)
     with pytest.raises(AssertionError):
         check_sum(np.asarray(total, np.float32), 4)
+
+
+def test_processor_time_counts_threads_that_ended() -> None:
+    def work() -> None:
+        while time.thread_time() < 0.02:
+            pass
+
+    before_s = time.process_time()
+    began_s = process_s(os.getpid())
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    ended_s = process_s(os.getpid())
+    assert before_s <= began_s <= ended_s - 0.02
+    assert ended_s <= time.process_time()
+
+
+def test_processor_time_of_a_process_that_is_gone_is_an_error() -> None:
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+        with pytest.raises(OSError, match="Invalid argument"):
+            process_s(ended.pid)
