@@ -179,7 +179,10 @@ class World:
                 found = self._check()
                 if not found and not self._awaits_death():
                     break
-            assert time.monotonic() < end_s, f"not within {LIMIT_S} s: {what}; {found}\n{self}"
+            assert time.monotonic() < end_s, (
+                f"not within {LIMIT_S} s: {what}; {found}; workers that failed, and why:"
+                f" {dict(self.members.failures)}\n{self}"
+            )
             time.sleep(_LOOK_S)
         self.checks += 1
 

@@ -164,6 +164,7 @@ typedef struct {
 static all_trees_t of_all_trees(const recovery_t *recovery) {
   all_trees_t all = {.latest = {-1, -1}};
   uint32_t num_waiting = 0, num_again = 0;
+  if (recovery->num_trees == 1) return all; // the tree's own results are those of all trees
   for (uint32_t i = 0; i < CLASSES * recovery->num_trees; i++) {
     int64_t latest = recovery->trees[i].latest[LATER_RESULTS - 1];
     if (latest > all.latest[i % CLASSES]) all.latest[i % CLASSES] = latest;
