@@ -106,6 +106,7 @@ class UpdateLink:
         on_measured: Callable[[OutgoingUpdate, float], None],
         on_send_again: Callable[[OutgoingUpdate], None] | None = None,
         sends_again: bool = True,
+        is_held: bool = False,
         numbers: Iterator[int] | None = None,
         on_declined: Callable[[OutgoingUpdate], None] | None = None,
         switch_address: str | None = None,
@@ -116,7 +117,8 @@ class UpdateLink:
         Its `network_wait_s` says how much of that it waited for the network.
 
         `on_send_again(update)`: the server has no use of a sum with it. With `sends_again` False,
-        what is open fails when the connection breaks. `on_declined(update)`: one that `join` got is
+        what is open fails when the connection breaks. With `is_held`, nothing is dialled, nor sent,
+        before `release`. `on_declined(update)`: one that `join` got is
         in no switch group; None: there are no switch groups. `switch_address`: this host's for
         packets to the switch. `counters`: those of SwitchGroupMember.
 
@@ -130,6 +132,7 @@ class UpdateLink:
         self._on_measured = on_measured
         self._on_send_again = on_send_again
         self._sends_again = sends_again
+        self._is_held = is_held
         self._on_declined = on_declined
         self.numbers: Final = itertools.count(1) if numbers is None else numbers
         self._open: dict[int, OutgoingUpdate] = {}  # by number, in rising order
@@ -195,7 +198,7 @@ class UpdateLink:
 
     def dial(self) -> None:
         """Connect, so that no update has to wait for it."""
-        if self._link is None:
+        if self._link is None and not self._is_held:
             self._link = DialledLink(
                 self._loop,
                 self._session.call_for(Purpose.TRANSFERS),
@@ -203,12 +206,17 @@ class UpdateLink:
                 unreachable_s=self._unreachable_s,
             )
 
+    def release(self) -> None:
+        """Dial and send from now on: the server is known, and knows the tables."""
+        self._is_held = False
+        self.dial()
+
     def close(self, error: HostlibError) -> None:
         """End the connection; what is open fails with this error."""
         if self._link is not None:
             self._link.close()
             self._link = None
-        self._has_entered = False
+        self._has_entered = self._is_held = False
         self._groups.close()
         self.fail(error)
 
