@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from switchfold.controller.scheduler.alike_hosts import AlikeHosts
+from switchfold.controller.scheduler.planning.alike_hosts import AlikeHosts
 from switchfold.controller.scheduler.network import ResidualNetwork, TransferNetwork
 from switchfold.controller.scheduler.planning.gathering import Gatherings, GatherLeg
 from switchfold.controller.scheduler.residual_rate import RateSpan

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from switchfold.controller.scheduler.alike_hosts import AlikeHosts
+from switchfold.controller.scheduler.planning.alike_hosts import AlikeHosts
 from switchfold.controller.scheduler.errors import InvalidTransferError
 from switchfold.controller.scheduler.grouping import AggregationPlaces, BatchPlan, plan_groups
 from switchfold.controller.scheduler.network import ResidualNetwork, TransferNetwork

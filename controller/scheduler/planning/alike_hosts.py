@@ -5,22 +5,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-from .network import ResidualNetwork, TransferNetwork
+from ..network import ResidualNetwork, TransferNetwork
 
 
 class AlikeHosts:
     """Compares hosts by their routes from all workers and to the server.
 
     Two hosts are alike if their routes differ only in links that no other host's routes and no
-    worker's route to the server use, and if as much is free of these links at all times.
+    other route to the server use, and if as much is free of these links at all times.
     Cost: O(hosts x workers) routes to make, O(own links x steps) for each host in a comparison.
     """
 
     def __init__(
-        self, network: TransferNetwork, workers: Sequence[str], server: str, hosts: Sequence[str]
+        self,
+        network: TransferNetwork,
+        workers: Sequence[str],
+        server: str,
+        hosts: Sequence[str],
+        switches: Iterable[str] = (),
     ) -> None:
+        """`switches` may send to the server, too."""
+        self.hosts: Final = tuple(hosts)
         routes = {
             host: [network.route(host, server), *(network.route(w, host) for w in workers)]
             for host in hosts
@@ -30,7 +38,9 @@ class AlikeHosts:
             for found in routes.values()
             for link in {link for route in found for link in route}
         )
-        used.update({link for worker in workers for link in network.route(worker, server)})
+        used.update(
+            {link for each in (*workers, *switches) for link in network.route(each, server)}
+        )
         self._own: dict[str, tuple[str, ...]] = {}
         """By host, the links that only its routes use."""
         self._patterns: dict[str, int] = {}
