@@ -113,6 +113,7 @@ class _Search:
         self._setting = setting
         self._forks = [prefix.fork()]
         """By length of the first group."""
+        self._tried: set[int] = set()
         self._best: tuple[tuple[float, float, int], int, BatchDraft] | None = None
         """Its cost, the length of its first group, and the plan itself."""
 
@@ -123,21 +124,29 @@ class _Search:
             if 0 <= num_direct <= num_updates:
                 self._take(num_direct, self._fork(num_direct))
         else:
-            # A likely length first, which rules out others. It is the best one for equal updates
-            # on equal links: each host gathers one more than the one before it.
-            num_hosts = len(self._setting.hosts)
-            likely = (num_updates - num_hosts * (num_hosts - 1) // 2) // (num_hosts + 1)
-            likely = max(0, likely)
-            for count in range(likely, num_updates + 1):
+            for count in self._likely_lengths():
+                self._try(count)
+            for count in range(num_updates + 1):
                 # The direct transfers' part of the cost only grows with the count.
                 if not self._try(count):
                     break
-            for count in reversed(range(likely)):
-                self._try(count)
         return self._best[2] if self._best else None
+
+    def _likely_lengths(self) -> list[int]:
+        """Return lengths to try first: a good plan rules out others before they are complete.
+
+        One is the best for equal updates on equal links, where each host gathers one more than the
+        one before it. With unequal ones, a quarter or a third is often good.
+        """
+        num_updates, num_hosts = len(self._setting.ordered), len(self._setting.hosts)
+        equal = (num_updates - num_hosts * (num_hosts - 1) // 2) // (num_hosts + 1)
+        return [max(0, equal), num_updates // 4, num_updates // 3]
 
     def _try(self, count: int) -> bool:
         """Complete the plan for a length; return False if it alone costs more than the best."""
+        if count in self._tried:
+            return True
+        self._tried.add(count)
         draft = self._fork(count)
         if self._best and draft.least_cost_s() > self._best[0][0]:
             return False
@@ -192,17 +201,29 @@ def _setting(
     network = residual.network
     usable = _usable_places(network, ordered, places)
     workers = sorted({request.worker for request in ordered})
-    alike = AlikeHosts(network, workers, ordered[0].server, usable.hosts, usable.switches)
-    shared = shared_links(network, ordered, alike, usable.switches)
+    leaves = list(usable.switches)
+    alike = AlikeHosts(network, workers, ordered[0].server, usable.hosts, leaves)
+    shared = shared_links(network, ordered, alike, leaves)
     return DraftSetting(
         ordered=ordered,
         now_s=now_s,
         hosts=usable.hosts,
+        routes=[network.route(each.worker, each.server) for each in ordered],
+        mixed_hosts=_mixed_hosts(alike, shared),
         summable=_summable(ordered, usable.most_members),
         gatherings=Gatherings(residual, ordered, now_s, alike, shared),
         switches=SwitchAdding(ordered, now_s, usable.switches),
         shared=shared,
         is_makespan=goal.aim is PlanAim.LAST_COMMIT,
+    )
+
+
+def _mixed_hosts(alike: AlikeHosts, shared: frozenset[str]) -> frozenset[str]:
+    """Return the hosts whose legs use links of other messages, or of their own sums."""
+    return frozenset(
+        host
+        for host, (to_server, *legs) in alike.routes.items()
+        if not shared.union(to_server).isdisjoint([link for leg in legs for link in leg])
     )
 
 

@@ -27,6 +27,10 @@ class DraftSetting(NamedTuple):
     now_s: float
     hosts: Sequence[str]
     """Idle ones; each gathers at most one group."""
+    routes: Sequence[Links]
+    """By update: to the server."""
+    mixed_hosts: frozenset[str]
+    """Hosts whose legs share links with each other's messages, or with their own sums."""
     summable: Sequence[int]
     """By update: how many from it on may be added up, 0 if it travels alone."""
     gatherings: Gatherings
@@ -127,7 +131,7 @@ class BatchDraft:
         """Plan the next update as a message of its own."""
         setting, residual = self._setting, self._residual
         request = setting.ordered[self.num_sent]
-        links = residual.network.route(request.worker, request.server)
+        links = setting.routes[self.num_sent]
         spans = residual.plan(links, request.bits, setting.now_s)
         end_s = spans[-1].end_s if spans else setting.now_s
         residual.reserve(self._shared(links), spans)
@@ -142,10 +146,9 @@ class BatchDraft:
         setting, residual = self._setting, self._residual
         if not group.is_switch:
             self._free.remove(group.aggregator)
-            requests = setting.ordered[group.first : group.first + len(group.legs)]
-            for request, leg in zip(requests, group.legs, strict=True):
-                links = residual.network.route(request.worker, group.aggregator)
-                residual.reserve(self._shared(links), leg.spans)
+            if group.aggregator in setting.mixed_hosts:
+                for links, leg in zip(self._legs_links(group), group.legs, strict=True):
+                    residual.reserve(self._shared(links), leg.spans)
         residual.reserve(self._shared(group.links), group.spans)
         self._commit(group, len(group.legs), group.end_s)
         return True
@@ -172,8 +175,7 @@ class BatchDraft:
         """
         setting = self._setting
         rest = setting.ordered[self.num_sent :]
-        routes = (self._residual.network.route(each.worker, each.server) for each in rest)
-        last_links = {route[-1] for route in routes if route}
+        last_links = {route[-1] for route in setting.routes[self.num_sent :] if route}
         if len(last_links) != 1:
             return self.least_cost_s()
         rate = self._residual.rate(last_links.pop())
@@ -190,7 +192,7 @@ class BatchDraft:
         """Return the group with most members, of these the one whose sum arrives first."""
         setting, first = self._setting, self.num_sent
         most = setting.summable[first]
-        if most < 2:
+        if most < 2 or not (self._free or setting.switches):
             return None
         found = setting.switches.groups(first, most, self._residual)
         for host in setting.gatherings.one_of_each(self._free):
@@ -209,21 +211,26 @@ class BatchDraft:
         found = setting.gatherings.gathered(first, most, host, residual, self._busy_s)
         if found is None or len(found.legs) < 2:
             return None
-        requests = setting.ordered[first : first + len(found.legs)]
-        route = residual.network.route(host, requests[0].server)
-        legs_links = [residual.network.route(each.worker, host) for each in requests]
-        if any(not set(route).isdisjoint(links) for links in legs_links):
-            residual = residual.fork()
-            for links, leg in zip(legs_links, found.legs, strict=True):
-                residual.reserve(links, leg.spans)
-        spans = residual.plan(route, found.sum_bits, found.gathered_s)
-        return GroupDraft(
+        route = residual.network.route(host, setting.ordered[first].server)
+        draft = GroupDraft(
             aggregator=host,
             is_switch=False,
             first=first,
             legs=found.legs,
             gathered_s=found.gathered_s,
             links=route,
-            spans=spans,
-            end_s=spans[-1].end_s if spans else found.gathered_s,
+            spans=(),
+            end_s=found.gathered_s,
         )
+        if host in setting.mixed_hosts:
+            residual = residual.fork()
+            for links, leg in zip(self._legs_links(draft), draft.legs, strict=True):
+                residual.reserve(links, leg.spans)
+        spans = residual.plan(route, found.sum_bits, found.gathered_s)
+        return draft._replace(spans=spans, end_s=spans[-1].end_s) if spans else draft
+
+    def _legs_links(self, group: GroupDraft) -> list[Links]:
+        """Return the links of members' legs to a host."""
+        members = self._setting.ordered[group.first : group.first + len(group.legs)]
+        network = self._residual.network
+        return [network.route(member.worker, group.aggregator) for member in members]

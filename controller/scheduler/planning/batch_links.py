@@ -8,7 +8,7 @@ A search through plans reserves on these alone: in one plan, nobody looks twice 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ..network import TransferNetwork
 from ..transfers import TransferRequest
@@ -19,23 +19,23 @@ def shared_links(
     network: TransferNetwork,
     ordered: Sequence[TransferRequest],
     alike: AlikeHosts,
-    switches: Iterable[str],
+    switches: Sequence[str],
 ) -> frozenset[str]:
     """Return the links on routes of a batch that are neither one host's own nor one update's.
 
     `alike` knows the idle hosts. Cost: O(updates x (hosts + switches)) look-ups of routes.
     """
     server = ordered[0].server
-    hops = [*alike.hosts, *switches]
     pushes = Counter(request.worker for request in ordered)
     users: dict[str, str | None] = {}
     """The only worker whose routes use a link, None if others do."""
-    for hop in hops:
-        users |= dict.fromkeys(network.route(hop, server))
-    for worker in pushes:
-        receivers = [hop for hop in hops if network.has_routes([worker], hop)]
-        links = {link for end in (server, *receivers) for link in network.route(worker, end)}
-        for link in links:
+    for sender in (*alike.hosts, *switches):
+        users |= dict.fromkeys(network.route(sender, server))
+    for place, worker in enumerate(alike.workers, 1):
+        routes = [found[place] for found in alike.routes.values()]
+        routes.append(network.route(worker, server))
+        routes += [network.route(worker, s) for s in switches if network.has_routes([worker], s)]
+        for link in {link for route in routes for link in route}:
             users[link] = worker if users.setdefault(link, worker) == worker else None
     own = {link for host in alike.hosts for link in alike.own_links(host)}
     return frozenset(

@@ -12,7 +12,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from ..network import Links, ResidualNetwork
+from ..network import ResidualNetwork, spans_over
+from ..residual_rate import ResidualRate
 from ..transfers import TransferRequest
 from .alike_hosts import AlikeHosts
 from .group_draft import DraftLeg
@@ -33,14 +34,15 @@ class Gathered(NamedTuple):
 class _Chain:
     """Legs of consecutive updates to one host, as many as somebody has asked for."""
 
-    def __init__(self, residual: ResidualNetwork, host: str, kept: frozenset[str]) -> None:
-        """`kept`: the host's own links, and those that other messages may use."""
+    def __init__(self, residual: ResidualNetwork, host: str, own: frozenset[str]) -> None:
+        """`own`: links that only legs to this host use."""
         self._trial = residual.fork()
         self._host = host
-        self._kept = kept
-        self._last_links: Links = ()
+        self._own = own
+        self._rates: dict[str, ResidualRate] = {}
+        """What the legs leave of links that more than one of them may use."""
         self._states: dict[str, object] = {}
-        """Of the links that others use, too, before the first leg."""
+        """Of the links that other messages use, too, before the first leg."""
         self.legs: list[DraftLeg] = []
         self.ends_s: list[float] = []
         """By number of legs: when all up to this one are there."""
@@ -52,22 +54,21 @@ class _Chain:
         return all(residual.state(link) is state for link, state in self._states.items())
 
     def plan(self, request: TransferRequest, shared: frozenset[str], now_s: float) -> None:
-        """Add the next leg. The one before it is in use, so it is reserved now."""
-        trial = self._trial
+        """Add the next leg."""
+        trial, known = self._trial, self._rates
         links = trial.network.route(request.worker, self._host)
-        if self.legs:
-            trial.reserve(self._kept.intersection(self._last_links), self.legs[-1].spans)
         for link in links:
             if link in shared and link not in self._states:
                 self._states[link] = trial.state(link)
-        spans = trial.plan(links, request.bits, now_s)
-        self._last_links = links
+        rates = [known.get(link) or trial.rate(link) for link in links]
+        spans = spans_over(rates, request.bits, now_s) if links else ()
+        for link, rate in zip(links, rates, strict=True):
+            if link in self._own or link in shared:
+                known[link] = rate.less(spans)
         end_s = spans[-1].end_s if spans else now_s
         self.legs.append(DraftLeg(spans, end_s))
-        self.ends_s.append(max(self.ends_s[-1], end_s) if self.ends_s else end_s)
-        self.sum_bits.append(
-            max(self.sum_bits[-1], request.bits) if self.sum_bits else request.bits
-        )
+        self.ends_s.append(max([end_s, *self.ends_s[-1:]]))
+        self.sum_bits.append(max([request.bits, *self.sum_bits[-1:]]))
 
 
 class Gatherings:
@@ -89,17 +90,17 @@ class Gatherings:
         self._ordered = ordered
         self._now_s = now_s
         self._shared = shared
-        self._kept = {host: shared.union(alike.own_links(host)) for host in alike.hosts}
-        self._kinds = {host: alike.kind(host, residual) for host in alike.hosts}
-        self._chains: dict[object, _Chain] = {}
+        self._own = {host: frozenset(alike.own_links(host)) for host in alike.hosts}
+        known: dict[object, int] = {}
+        kinds = {host: alike.kind(host, residual) for host in alike.hosts}
+        self._kinds = {host: known.setdefault(kind, len(known)) for host, kind in kinds.items()}
+        self._chains: dict[tuple[int, int], _Chain] = {}
         """By first update and kind of host."""
 
     def one_of_each(self, hosts: Sequence[str]) -> list[str]:
         """Return the first of all hosts that are alike."""
-        first: dict[object, str] = {}
-        for host in hosts:
-            first.setdefault(self._kinds[host], host)
-        return list(first.values())
+        kinds = self._kinds
+        return list({kinds[host]: host for host in reversed(hosts)}.values())
 
     def gathered(
         self, first: int, most: int, host: str, residual: ResidualNetwork, until_s: float
@@ -109,7 +110,7 @@ class Gatherings:
         chain = self._chains.get(key)
         count = self._count(chain, first, most, until_s) if chain else 0
         if chain is None or not chain.holds_in(residual):
-            chain = self._chains[key] = _Chain(residual, host, self._kept[host])
+            chain = self._chains[key] = _Chain(residual, host, self._own[host])
             count = self._count(chain, first, most, until_s)
         if not count:
             return None
