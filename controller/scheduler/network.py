@@ -72,9 +72,10 @@ class TransferNetwork:
 
     def route(self, sender: str, receiver: str) -> Links:
         """Return the links between two stations; none within one host. NoRouteError."""
-        if sender == receiver:
-            return ()
-        links = self._find(sender, receiver)
+        links = self._found.get((sender, receiver))
+        if links is not None:
+            return links
+        links = () if sender == receiver else self._find(sender, receiver)
         if links is None:
             raise NoRouteError(
                 f"no route from {sender} to {receiver}: check which links between them are up"
@@ -167,38 +168,7 @@ class ResidualNetwork:
         """
         if not links:
             return ()
-        rates = [self.rate(link) for link in links]
-        changing = [each for each in rates if each.times[-1] > start_s]
-        if len(changing) <= 1:
-            steady = [each.rates[-1] for each in rates if each not in changing]
-            most = min(steady) if steady else max(changing[0].rates)
-            return (changing or rates)[0].spans(start_s, bits, most)
-        steps = [bisect_right(each.times, start_s) - 1 for each in rates]
-        spans: list[RateSpan] = []
-        now_s, left = start_s, float(bits)
-        while True:
-            rate = min([each.rates[step] for each, step in zip(rates, steps, strict=True)])
-            next_s = math.inf
-            for each, step in zip(rates, steps, strict=True):
-                if step + 1 < len(each.times) and each.times[step + 1] < next_s:
-                    next_s = each.times[step + 1]
-            if rate > 0:
-                end_s = now_s + left / rate
-                if end_s <= next_s:
-                    if not spans and end_s > now_s:
-                        return (RateSpan(now_s, end_s, rate),)
-                    append_span(spans, RateSpan(now_s, end_s, rate))
-                    return tuple(spans)
-                append_span(spans, RateSpan(now_s, next_s, rate))
-                left -= rate * (next_s - now_s)
-                if left <= 0:  # by rounding
-                    return tuple(spans)
-            assert next_s < math.inf, "reservations end, and capacities are positive"
-            for number, each in enumerate(rates):
-                step = steps[number] + 1
-                if step < len(each.times) and each.times[step] == next_s:
-                    steps[number] = step
-            now_s = next_s
+        return spans_over([self.rate(link) for link in links], bits, start_s)
 
     def reserve(
         self, links: Iterable[str], spans: Sequence[RateSpan], *, may_exceed: bool = False
@@ -233,3 +203,41 @@ class ResidualNetwork:
             for link, rate in rates.items()
             if len(rate.rates) > 1 or rate.rates[0] != capacities.get(link, 0)
         }
+
+
+def spans_over(rates: Sequence[ResidualRate], bits: int, start_s: float) -> tuple[RateSpan, ...]:
+    """Return the spans in which a transfer over links with these free rates would end earliest.
+
+    There is at least one link. Cost: O(steps of all links) from the start to the end.
+    """
+    changing = [each for each in rates if each.times[-1] > start_s]
+    if len(changing) <= 1:
+        steady = [each.rates[-1] for each in rates if each not in changing]
+        most = min(steady) if steady else max(changing[0].rates)
+        return (changing or rates)[0].spans(start_s, bits, most)
+    steps = [bisect_right(each.times, start_s) - 1 for each in rates]
+    spans: list[RateSpan] = []
+    now_s, left = start_s, float(bits)
+    while True:
+        rate = min([each.rates[step] for each, step in zip(rates, steps, strict=True)])
+        next_s = math.inf
+        for each, step in zip(rates, steps, strict=True):
+            if step + 1 < len(each.times) and each.times[step + 1] < next_s:
+                next_s = each.times[step + 1]
+        if rate > 0:
+            end_s = now_s + left / rate
+            if end_s <= next_s:
+                if not spans and end_s > now_s:
+                    return (RateSpan(now_s, end_s, rate),)
+                append_span(spans, RateSpan(now_s, end_s, rate))
+                return tuple(spans)
+            append_span(spans, RateSpan(now_s, next_s, rate))
+            left -= rate * (next_s - now_s)
+            if left <= 0:  # by rounding
+                return tuple(spans)
+        assert next_s < math.inf, "reservations end, and capacities are positive"
+        for number, each in enumerate(rates):
+            step = steps[number] + 1
+            if step < len(each.times) and each.times[step] == next_s:
+                steps[number] = step
+        now_s = next_s

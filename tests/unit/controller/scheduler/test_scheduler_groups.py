@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from switchfold.controller.scheduler.alike_hosts import AlikeHosts
 from switchfold.controller.scheduler.errors import InvalidTransferError
 from switchfold.controller.scheduler.grouping import AggregationPlaces, BatchPlan, plan_groups
 from switchfold.controller.scheduler.network import ResidualNetwork, TransferNetwork
 from switchfold.controller.scheduler.ordering import order_transfers
+from switchfold.controller.scheduler.planning.alike_hosts import AlikeHosts
 from switchfold.controller.scheduler.residual_rate import RateSpan
 from switchfold.controller.scheduler.transfers import TransferRequest
 from transfer_cases import SERVER, UPDATE_BYTES, push, star
