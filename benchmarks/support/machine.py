@@ -31,7 +31,7 @@ def check_machine(*, has_torch: bool = True) -> None:
     if has_torch and importlib.util.find_spec("torch") is None:
         raise SystemExit(
             "the benchmark needs torch for its comparison with Gloo: `make bench` installs it, or "
-            "pip install 'switchfold[bench]'"
+            "pip install '.[bench]'"
         )
 
 

@@ -26,6 +26,7 @@ from ..config import (
     load_config,
     parse_host,
     parse_switch,
+    with_service_addresses,
 )
 from ..database.maintenance import copy_database, migrate_database
 from ..database.postgres_url import PostgresUrl
@@ -58,6 +59,14 @@ def controller() -> None:
     multiple=True,
     metavar="SWITCH/HOST=PORT,ADDRESS,MAC",
     help="Host at a switch port; repeat for several.",
+)
+@click.option(
+    "--service-address",
+    "service_addresses",
+    multiple=True,
+    metavar="[SWITCH=]ADDRESS",
+    help="Address to which workers of a switch send: a free one of their hosts' network; repeat for"
+    " several switches.  [default: that of the file, else 10.0.255.254]",
 )
 @click.option("--listen", metavar="HOST:PORT", help="Address of the session and operator APIs.")
 @click.option(
@@ -179,11 +188,12 @@ def controller() -> None:
     help=f"Lines of the log on standard error.  [default: {VARIABLE}, else text]",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log P4Runtime events too.")
-def run(
+def run(  # noqa: PLR0913 - click passes options by name
     *,
     path: Path | None,
     switches: tuple[str, ...],
     hosts: tuple[str, ...],
+    service_addresses: tuple[str, ...],
     ready_fd: int | None,
     log_format: str | None,
     verbose: bool,
@@ -207,6 +217,7 @@ def run(
     logging.getLogger("finsy").setLevel(level)
     _LOGGER.info("up to %d files may be open, one for each worker", raise_limit())
     config = load_config(path, switches=tuple(parse_switch(text) for text in switches), **options)
+    config = with_service_addresses(config, service_addresses)
     asyncio.run(_run(_with_hosts(config, hosts), ready_fd))
 
 

@@ -15,6 +15,7 @@ from rich.text import Text
 from ..api.operator_client import OperatorClient
 from ..config import SwitchConfig, parse_switch
 from .doctor import Check, Status
+from .doctor.known_switch import check_known_switch
 from .doctor.machine import check_machine
 from .doctor.slow_job import check_slow_job
 from .doctor.system import (
@@ -119,7 +120,7 @@ def _check_system(
             device_id=switch.device_id,
             credentials=credentials,
         )
-        checks += check_switch(client, config, switch.program)
+        checks += check_known_switch(client, config, switch.program)
         checks += check_switch_state(client, switch)
     if known:
         checks += check_jobs(client, jobs, known)

@@ -16,16 +16,20 @@ _ARP_HEADER = bytes.fromhex("0806 0001 0800 06 04")
 _REQUEST, _REPLY = b"\x00\x01", b"\x00\x02"
 _ARP_FRAME_BYTES = 42
 
-FindMac = Callable[[str], str | None]
-"""IPv4 address to MAC address, None when unknown."""
+FindMac = Callable[[str, int], str | None]
+"""IPv4 address and the port that asks to MAC address; None when unknown, or when the station is
+behind that port, too, and answers itself."""
 
 
-def arp_reply(frame: bytes, find_mac: FindMac) -> bytes | None:
-    """Return the reply to an ARP request for a known address, None for anything else."""
+def arp_reply(frame: bytes, port: int, find_mac: FindMac) -> bytes | None:
+    """Return the reply to an ARP request for a known address, None for anything else.
+
+    `port`: that by which the request came.
+    """
     if len(frame) < _ARP_FRAME_BYTES or frame[12:20] != _ARP_HEADER or frame[20:22] != _REQUEST:
         return None
     sender_mac, sender_address, target = frame[22:28], frame[28:32], frame[38:42]
-    mac_text = find_mac(str(ipaddress.IPv4Address(target)))
+    mac_text = find_mac(str(ipaddress.IPv4Address(target)), port)
     if mac_text is None or sender_address == target:
         return None
     mac = bytes.fromhex(mac_text.replace(":", ""))
@@ -35,7 +39,7 @@ def arp_reply(frame: bytes, find_mac: FindMac) -> bytes | None:
 async def answer_arp(switch: Switch, find_mac: FindMac) -> None:
     """Answer ARP requests until cancelled; other packets to the CPU are dropped."""
     async for packet in switch.read_packets(queue_size=256):
-        reply = arp_reply(packet.payload, find_mac)
+        reply = arp_reply(packet.payload, int(packet["ingress_port"]), find_mac)
         if reply is not None:
             await switch.write([_packet_out(switch, packet, reply)])
         else:

@@ -37,10 +37,11 @@ Examples:
   softswitch run router.json --p4info router.p4info.txtpb --entries entries.txt --live \\
     --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --insecure
   softswitch run router.json --p4info router.p4info.txtpb --trace - --trace-port 1 \\
-    --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --insecure
+    --port 1=interface:eno1 --port 2=interface:eno2 --insecure
 
 \b
-Ports: veth:IFNAME, udp:HOST:PORT, udp:HOST:PORT-PEERHOST:PEERPORT, mem (in the process only).
+Ports: interface:IFNAME (a card; veth:IFNAME is the same), udp:HOST:PORT,
+  udp:HOST:PORT-PEERHOST:PEERPORT, mem (in the process only).
 Exit codes: 0 stopped by a signal, 1 an error, 2 wrong usage.
 """
 
