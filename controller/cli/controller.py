@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 
 from ...hostlib.observing.logs import VARIABLE, LogFormat, set_up_logs
+from ...hostlib.observing.service_manager import ServiceManager
 from ..api.open_files import raise_limit
 from ..config import (
     VARIANTS,
@@ -286,15 +287,26 @@ async def _run(config: ControllerConfig, ready_fd: int | None) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     is_started = asyncio.Event()
+    manager = ServiceManager()
+    living = asyncio.create_task(_show_life(manager))
     serving = asyncio.create_task(_serve(config, ready_fd, is_started, stop))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+    manager.stopping()
     if not is_started.is_set() and not serving.done():
         serving.cancel()
         await asyncio.wait((serving,))
     stopping.cancel()
+    living.cancel()
     if not serving.cancelled():
         await serving
+
+
+async def _show_life(manager: ServiceManager) -> None:
+    """Tell the service manager that the loop runs, as often as it expects."""
+    while manager.interval_s is not None:
+        manager.alive()
+        await asyncio.sleep(manager.interval_s)
 
 
 @contextlib.asynccontextmanager
@@ -327,8 +339,11 @@ async def _serve_measured(
     is_started: asyncio.Event,
     stop: asyncio.Event,
 ) -> None:
+    manager = ServiceManager()
+
     def announce(text: str) -> None:
         click.echo(text)
+        manager.ready(text)
         if not is_started.is_set() and ready_fd is not None:
             os.write(ready_fd, b"ready\n")
             os.close(ready_fd)

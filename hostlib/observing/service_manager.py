@@ -54,7 +54,8 @@ class ServiceManager:
     def watching(self, look: Callable[[], object]) -> Generator[None]:
         """Say from a thread that the process is alive, as often as expected and after each `look`.
 
-        `look` does what a process cannot do that hangs. Within the block alone; it is waited for.
+        `look` does what a process cannot do that hangs, in its own time; if it raises, the process
+        has given no sign. At the block's end, the thread ends.
         """
         interval_s = self.interval_s
         if interval_s is None:
@@ -64,8 +65,12 @@ class ServiceManager:
 
         def run() -> None:
             while not is_over.wait(interval_s):
-                look()
-                self.alive()
+                try:
+                    look()
+                except Exception:
+                    _LOGGER.exception("no sign of life: what shows it has failed")
+                else:
+                    self.alive()
 
         thread = threading.Thread(target=run, name="watchdog", daemon=True)
         thread.start()

@@ -29,6 +29,9 @@ from switchfold.controller.switches.packet_io import arp_reply
 from switchfold.controller.switches.program import load_program
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 
+WIDE_FOR_NARROW = (
+    "runs switchfold 2.352 (wide: 352 values per packet) instead of switchfold 2.32 (narrow: 32"
+)
 S1 = SwitchConfig(name="s1", address="127.0.0.1:1", hosts=HOSTS)
 S2 = SwitchConfig(name="s2", address="127.0.0.1:2")
 
@@ -175,7 +178,7 @@ def test_doctor_names_offloads_that_the_kernel_lacks(monkeypatch: pytest.MonkeyP
             ("switchfold", "2.352"),
             "switchfold 2.32",
             Status.FAIL,
-            "runs switchfold 2.352 (wide: 352 values per packet) instead of switchfold 2.32 (narrow",
+            WIDE_FOR_NARROW,
         ),
         (("switchfold", "1.32"), "", Status.FAIL, "wire version 1, this host speaks 2"),
         (("acme", "2.32"), "", Status.FAIL, "runs acme 2.32"),
