@@ -97,7 +97,7 @@ def doctor(  # noqa: PLR0913 - click passes options by name
         status = max((check.status for check in checks), key=list(Status).index)
         print_json({"status": status, "checks": [asdict(c) for c in checks]})
     else:
-        _print(checks)
+        print_checks(checks)
     return int(has_failed)
 
 
@@ -127,7 +127,8 @@ def _check_system(
     return checks
 
 
-def _print(checks: list[Check]) -> None:
+def print_checks(checks: list[Check]) -> None:
+    """Print verdicts, each with what to do."""
     table = Table.grid(padding=(0, 2))
     for check in checks:
         status = Text(check.status, _COLOURS[check.status])

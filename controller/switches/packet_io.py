@@ -33,7 +33,9 @@ def arp_reply(frame: bytes, port: int, find_mac: FindMac) -> bytes | None:
     if mac_text is None or sender_address == target:
         return None
     mac = bytes.fromhex(mac_text.replace(":", ""))
-    return b"".join((sender_mac, mac, ARP_HEADER, ARP_REPLY, mac, target, sender_mac, sender_address))
+    return b"".join(
+        (sender_mac, mac, ARP_HEADER, ARP_REPLY, mac, target, sender_mac, sender_address)
+    )
 
 
 async def answer_arp(switch: Switch, find_mac: FindMac) -> None:
