@@ -46,6 +46,7 @@ from .session_checks import (
     checked_priority,
 )
 from .transports.base import Transport, trees_transport
+from .transports.station_mac import stated_station
 
 if TYPE_CHECKING:
     from .observing.worker_metrics import SessionMeter
@@ -179,7 +180,7 @@ class Session:
                 job=job,
                 worker_id=worker_id,
                 num_workers=num_workers,
-                local=transport.local,
+                local=stated_station(transport.local, options.ingress_port),
                 peers=(peers.address, peers.port) if peers is not None else ("", 0),
                 options=options,
             )

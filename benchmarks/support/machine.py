@@ -31,7 +31,7 @@ def check_machine(*, has_torch: bool = True) -> None:
     if has_torch and not installed_torch.has_torch():
         raise SystemExit(
             "the benchmark needs torch for its comparison with Gloo: `make bench` installs it, or "
-            "pip install 'switchfold[bench]'"
+            "pip install '.[bench]'"
         )
 
 
