@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 
 from replica_scene import VALUES, WAIT_S, ReplicaScene, update_of
+from switchfold.controller.api.operator_api import schedule_pb2
+from switchfold.controller.transfers.schedule_service import schedule_report
 from switchfold.hostlib.control import kept_stream
 from switchfold.hostlib.errors import ConfigurationError, HostlibError, WorkerTakenError
 from switchfold.hostlib.parameter_server.rows import Adam, GradientSum, Optimiser, Sgd
@@ -385,3 +388,35 @@ def test_training_goes_on_after_the_controller_and_the_replica_joins_no_more(
         total += committed(pushed)
         assert not any(f.result(WAIT_S).parts[0].is_granted for _, f in pushed)
         assert np.array_equal(scene.workers[0].get().result(WAIT_S), total)
+
+
+def test_an_operator_sees_the_copies_for_a_replica(tmp_path: Path) -> None:
+    with ReplicaScene(tmp_path) as scene:
+        scene.await_replica()
+        assert are_granted(push(scene, 2))
+        scene.await_drained()
+
+        async def report() -> schedule_pb2.ScheduleReport:
+            job = scene.controller.job()
+            assert job is not None
+            return schedule_report(job)
+
+        shown = asyncio.run_coroutine_threadsafe(report(), scene.controller._loop).result(WAIT_S)
+        found = {kind: [] for kind in ("update", "replica")}
+        for each in shown.transfers:
+            found[each.kind].append((each.worker_id, each.sequence, each.state, each.size_bytes))
+        assert len(found["update"]) == 4
+        assert sorted(found["replica"]) == sorted(found["update"])
+        assert {state for _, _, state, _ in found["replica"]} == {"committed"}
+
+
+def test_a_promoted_replica_has_its_models_planned(tmp_path: Path) -> None:
+    with ReplicaScene(tmp_path) as scene:
+        scene.await_replica()
+        total = committed(push(scene, 2))
+        scene.await_drained()
+        scene.server.close()
+        updates = scene.replica.updates
+        wait_until(lambda: not updates.gate.is_replica, "it is not promoted")
+        assert np.array_equal(scene.workers[0].get().result(WAIT_S), total)
+        assert updates.counters["granted_models"] == 1
