@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from ..network import ResidualNetwork, spans_over
+from ..network import Links, ResidualNetwork, spans_over
 from ..residual_rate import ResidualRate
 from ..transfers import TransferRequest
 from .alike_hosts import AlikeHosts
@@ -39,6 +39,7 @@ class _Chain:
         self._trial = residual.fork()
         self._host = host
         self._own = own
+        self._last_links: Links = ()
         self._rates: dict[str, ResidualRate] = {}
         """What the legs leave of links that more than one of them may use."""
         self._states: dict[str, object] = {}
@@ -60,11 +61,12 @@ class _Chain:
         for link in links:
             if link in shared and link not in self._states:
                 self._states[link] = trial.state(link)
+        for link in self._last_links:  # as the leg before this one is in use
+            if link in self._own or link in shared:
+                known[link] = (known.get(link) or trial.rate(link)).less(self.legs[-1].spans)
         rates = [known.get(link) or trial.rate(link) for link in links]
         spans = spans_over(rates, request.bits, now_s) if links else ()
-        for link, rate in zip(links, rates, strict=True):
-            if link in self._own or link in shared:
-                known[link] = rate.less(spans)
+        self._last_links = links
         end_s = spans[-1].end_s if spans else now_s
         self.legs.append(DraftLeg(spans, end_s))
         self.ends_s.append(max([end_s, *self.ends_s[-1:]]))
