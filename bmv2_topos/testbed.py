@@ -23,6 +23,7 @@ from .config import child_environment
 from .errors import TestbedBusyError, TestbedError
 from .impairment.impaired_links import ImpairedDirection, ImpairedLinks
 from .network import links, namespaces
+from .network.cables import cut_cable, mend_cable
 from .network.link_counters import (
     LinkBytes,
     SwitchLinkBytes,
@@ -31,7 +32,6 @@ from .network.link_counters import (
 )
 from .network.link_rates import LinkRates
 from .network.network import (
-    cable_ends,
     make_network,
     namespace_name,
     negotiate_ecn,
@@ -40,21 +40,20 @@ from .network.network import (
 from .network.port_counters import SwitchCalls, read_port_bytes, read_switch_port_bytes
 from .processes import daemons
 from .processes.certificates import make_certificates, role_folder, switch_operator, worker_folder
-from .processes.daemons import Mode, Shaping, SwitchSoftware, Target, Variant
+from .processes.daemons import Mode, Shaping, Target, Variant
 from .processes.processes import (
     ManagedProcess,
-    StartingProcess,
     launch_process,
     read_records,
 )
 from .processes.rendezvous import PLACES_FILE, rank_variables, write_places
+from .processes.switch_processes import SwitchProcesses
 from .processes.tokens import controller_environment, draw_tokens, worker_token
 from .processes.worker_runs import WorkerEndpoint, WorkerResult, endpoint_of, run_workers
 from .status import TestbedStatus, read_status
-from .topology.topology import Host, Link, Switch, SwitchLink, Topology
+from .testbed_choices import check_choices
+from .topology.topology import Host, Switch, Topology
 
-READY_TIMEOUT_S: Final = 120.0
-"""For a switch to become ready, its first compilation to native code included."""
 CONTROLLER_TIMEOUT_S: Final = 60.0
 IMPAIRMENT_TIMEOUT_S: Final = 60.0
 _MAX_UNIX_PATH_BYTES: Final = 107
@@ -99,25 +98,17 @@ class Testbed:
         offloads: bool = False,
         tcp_ecn: bool = False,
     ) -> None:
-        if mode == "udp" and target == "bmv2":
-            raise ValueError("target bmv2 has no UDP ports; choose mode veth or target softswitch")
-        if mode == "udp" and has_bridge:
-            raise ValueError("mode udp has no interfaces to bridge; choose mode veth")
-        if has_bridge and len(topology.switches) != 1:
-            raise ValueError("bridges have no loop protection here; they need exactly one switch")
-        if shaping == "switch" and (target == "bmv2" or has_bridge or not has_switch):
-            raise ValueError("only a softswitch limits rates itself; choose shaping='links'")
-        if impairments:
-            if target == "bmv2":
-                raise ValueError("only a softswitch impairs links; choose target softswitch")
-            parse_settings(impairments)
-        if offloads and (mode == "udp" or (target == "bmv2" and not has_bridge)):
-            raise ValueError(
-                "bmv2 and mode udp take no frames longer than the MTU; choose a softswitch in mode"
-                " veth"
-            )
-        if mode == "udp" and tcp_ecn:
-            raise ValueError("mode udp has no TCP of its own to set; choose mode veth")
+        check_choices(
+            topology,
+            target=target,
+            mode=mode,
+            shaping=shaping,
+            impairments=impairments,
+            has_switch=has_switch,
+            has_bridge=has_bridge,
+            offloads=offloads,
+            tcp_ecn=tcp_ecn,
+        )
         self.topology = topology
         self.name = name or f"p{os.getpid()}-{id(self) & 0xFFFF:x}"
         self.target: Target = target
@@ -190,7 +181,7 @@ class Testbed:
 
     def address_of(self, switch: Switch) -> str:
         """Return the gRPC address of a switch's P4Runtime server, from every namespace."""
-        return f"unix:{self.run_directory}/{switch.name}.sock"
+        return daemons.switch_address(self.run_directory, switch)
 
     @property
     def switch_operator(self) -> Credentials:
@@ -221,7 +212,7 @@ class Testbed:
         try:
             self._make_links(self._record)
             if self._has_switch:
-                self._start_all_switches()
+                self._switch_processes.start_all()
             if self._has_controller:
                 self.start_controller()
             if self.detached:
@@ -365,7 +356,7 @@ class Testbed:
         """Start a switch that was stopped; it has the same ports and empty tables."""
         switch = self.topology.switch_named(name)
         self._check_ours_to_start(name)
-        self._await_switch(switch, self._launch_switch(switch))
+        self._switch_processes.start(switch)
 
     def stop_switch(self, name: str) -> None:
         """Kill a switch at once, as a power cut would; its interfaces stay, with no reader."""
@@ -410,24 +401,11 @@ class Testbed:
         This holds in both directions. Interfaces stay up, and no program is notified. Only in mode
         veth.
         """
-        link = self._cable(one, other)
-        record = self._recorded()
-        if link.name not in record.cut_links:
-            record.cut_links.append(link.name)
-            record.save()
-        for namespace, interface, _ in cable_ends(record, link):
-            links.cut_end(interface, namespace=namespace)
+        cut_cable(self._recorded(), one, other)
 
     def mend_link(self, one: str, other: str) -> None:
         """Mend a link that was cut; nothing happens to one that is whole."""
-        link = self._cable(one, other)
-        record = self._recorded()
-        if link.name not in record.cut_links:
-            return
-        for end in self.link_rates.ends(link):
-            links.mend_end(end.interface, end.rate_bits_per_s, namespace=end.namespace)
-        record.cut_links.remove(link.name)
-        record.save()
+        mend_cable(self._recorded(), one, other)
 
     def impair_link(
         self, one: str, other: str, settings: str, *, sender: str | None = None
@@ -460,12 +438,6 @@ class Testbed:
     def link_rates(self) -> LinkRates:
         """The present rates of links, and how to change them while the testbed runs."""
         return LinkRates(record=self._recorded())
-
-    def _cable(self, one: str, other: str) -> Link | SwitchLink:
-        link = self.topology.link_between(one, other)
-        if self.mode == "udp":
-            raise ValueError("mode udp has no cables to cut; choose mode veth")
-        return link
 
     def link_bytes(self) -> tuple[LinkBytes, ...]:
         """Return what crossed each host's link: by the kernel's counters, in mode udp by P4's."""
@@ -501,54 +473,11 @@ class Testbed:
     def _switch_namespaces(self) -> dict[str, str]:
         return {switch.name: namespace_name(self.name, switch) for switch in self.topology.switches}
 
-    def _start_all_switches(self) -> None:
-        first, *others = self.topology.switches
-        # The first compiles the program; the others then find it in the cache.
-        self._await_switch(first, self._launch_switch(first))
-        starting = [self._launch_switch(switch) for switch in others]
-        try:
-            for switch, each in zip(others, starting, strict=True):
-                self._await_switch(switch, each)
-        finally:
-            for each in starting:
-                each.close()
-
-    def _await_switch(self, switch: Switch, starting: StartingProcess) -> None:
-        starting.await_ready(READY_TIMEOUT_S, lambda: daemons.accepts(self.address_of(switch)))
-
-    def _launch_switch(self, switch: Switch) -> StartingProcess:
-        link_options = daemons.link_options(
-            self.topology,
-            switch,
-            mode=self.mode,
-            shaping=self._shaping,
-            impairments=self._impairments,
+    @property
+    def _switch_processes(self) -> SwitchProcesses:
+        return SwitchProcesses(
+            self._recorded(), dies_with_us=not self.detached, started=self._processes
         )
-        address = self.address_of(switch)
-        # A killed switch leaves its socket file behind.
-        Path(address.removeprefix("unix:")).unlink(missing_ok=True)
-        starting = launch_process(
-            switch.name,
-            daemons.switch_command(
-                SwitchSoftware(
-                    target=self.target,
-                    variant=self.variant,
-                    options=(*link_options, *self._switch_options),
-                ),
-                switch,
-                port_specs=daemons.port_specs(
-                    self.topology, switch, udp_ports=self._recorded().udp_ports
-                ),
-                grpc_address=address,
-                run_directory=self.run_directory,
-            ),
-            run_directory=self.run_directory,
-            environment=child_environment(self.run_directory),
-            namespace=self.namespace_of(switch),
-            dies_with_us=not self.detached,
-        )
-        self._processes.append(starting.process)
-        return starting
 
     def _check_ours_to_start(self, name: str) -> None:
         record = self._recorded()

@@ -43,6 +43,10 @@ COMMANDS: Final = {
         "switchfold.controller.cli.demo.command:demo",
         "Train a real model through a P4 switch.",
     ),
+    "deploy": (
+        "switchfold.controller.cli.deploy.command:deploy",
+        "Deploy on machines of your own.",
+    ),
     "dissector": (
         "switchfold.controller.cli.traces.dissector:dissector",
         "Show packets field by field in Wireshark.",
@@ -129,6 +133,7 @@ def switchfold() -> None:
     Examples:
       switchfold demo              train a model through a switch, with proofs
       switchfold testbed up        a switch and four workers to try things on
+      switchfold deploy init       files, certificates and units for machines of your own
       switchfold doctor            what is wrong, and what to do
       switchfold job show train    workers, slots and counters of a job
     """

@@ -364,6 +364,22 @@ def parse_host(text: str) -> tuple[str, HostConfig]:
     return switch, HostConfig(name=name, port=int(parts[0]), address=parts[1], mac=parts[2].lower())
 
 
+def with_service_addresses(config: ControllerConfig, texts: tuple[str, ...]) -> ControllerConfig:
+    """Return the configuration with the service addresses of [SWITCH=]ADDRESS; ConfigError."""
+    switches = {switch.name: switch for switch in config.switches}
+    for text in texts:
+        name, separator, address = text.rpartition("=")
+        if not separator and len(switches) == 1:
+            name = next(iter(switches))
+        if name not in switches:
+            raise ConfigError(
+                f"--service-address {text!r} is not SWITCH=ADDRESS with one of the switches "
+                f"{', '.join(switches)}"
+            )
+        switches[name] = dataclasses.replace(switches[name], service_address=address)
+    return dataclasses.replace(config, switches=tuple(switches.values()))
+
+
 def database_at(text: str) -> Path | PostgresUrl:
     """Return the file or the PostgreSQL database that an option names."""
     return PostgresUrl(text) if is_postgres(text) else Path(text)

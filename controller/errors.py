@@ -13,6 +13,7 @@ ControllerError
 ├── ControllerStoppingError       the controller is being stopped; join again later
 ├── ControllerUnreachableError    an operator command found no controller
 ├── OperatorRefusedError          the controller refused an operator's request
+├── DeploymentError               a deployment cannot be prepared on this machine
 ├── ToolError                     a program or package that a command needs is missing
 ├── LatencyRunError               files of a latency log that cannot be reported on
 │   ├── LatencyRunMissingError    no such directory
@@ -106,6 +107,10 @@ class OperatorRefusedError(ControllerError):
 
 class ToolError(ControllerError):
     """A program or package that a command needs is missing."""
+
+
+class DeploymentError(ControllerError):
+    """A deployment cannot be prepared on this machine."""
 
 
 class LatencyRunError(ControllerError):

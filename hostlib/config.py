@@ -9,7 +9,8 @@ SWITCHFOLD_NUM_WORKERS     1 .. 65535
 SWITCHFOLD_INGRESS_PORT    switch port of the worker: P4 number or interface name
 SWITCHFOLD_TRANSPORT       udp (default), raw or tunnel
 SWITCHFOLD_ADDRESS         worker's IPv4 address (udp, tunnel)
-SWITCHFOLD_MAC             worker's MAC address (tunnel)
+SWITCHFOLD_MAC             worker's MAC address (tunnel; udp: told to a controller that does not
+                           list this host; unset: that of the address's interface)
 SWITCHFOLD_INTERFACE       network interface (raw)
 SWITCHFOLD_UDP_PORT        worker's UDP port; 0 or unset: any (tunnel: 21319)
 SWITCHFOLD_TUNNEL_LOCAL    "host:port" of this end of the cable (tunnel)
@@ -57,7 +58,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, cast
 
-from .control.view import Endpoint
+from .control.view import UNKNOWN_MAC, Endpoint
 from .credentials import Credentials, credentials_in
 from .errors import ConfigurationError, ToleranceFileError
 from .loss_fill import FillPolicy
@@ -311,7 +312,8 @@ def transport_from_environment(variables: Mapping[str, str] | None = None) -> Tr
     kind = environment.text("SWITCHFOLD_TRANSPORT", "udp")
     if kind == "udp":
         port = environment.number("SWITCHFOLD_UDP_PORT", "0")
-        return UdpTransport(environment.text("SWITCHFOLD_ADDRESS"), port)
+        mac = environment.text("SWITCHFOLD_MAC", "") or UNKNOWN_MAC
+        return UdpTransport(environment.text("SWITCHFOLD_ADDRESS"), port, mac=mac)
     if kind == "raw":
         port = environment.number("SWITCHFOLD_UDP_PORT", "0")
         return RawTransport(environment.text("SWITCHFOLD_INTERFACE"), port)

@@ -134,14 +134,16 @@ class UnsupportedDtypeError(TensorError, TypeError):
 class NonFiniteError(TensorError):
     """Some worker's tensor holds NaN or infinity; all workers of the job raise this."""
 
-    def __init__(self, tensor_id: int, ranges: list[tuple[int, int]]) -> None:
-        """Name the element ranges (start, end) of the chunks that are not finite."""
+    def __init__(
+        self, tensor_id: int, ranges: list[tuple[int, int]], what: str = "NaN or infinity"
+    ) -> None:
+        """Name the element ranges (start, end) that have NaN or infinity; `what` says which."""
         shown = ", ".join(f"[{start}, {end})" for start, end in ranges[:8])
         more = ""
         if len(ranges) > 8:
             more = f" and {len(ranges) - 8} more ranges"
         super().__init__(
-            f"tensor {tensor_id}: NaN or infinity in elements {shown}{more} on at least one worker;"
+            f"tensor {tensor_id}: {what} in elements {shown}{more} on at least one worker;"
             " clean the values, or pass nonfinite='propagate' to get NaN for these ranges"
         )
         self.ranges = ranges

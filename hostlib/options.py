@@ -19,7 +19,7 @@ from .straggler import WAIT_FOR_ALL, StragglerPolicy
 LONGEST_LEASE_S = 7 * 86400.0
 """The longest lease that a worker asks for."""
 NonfinitePolicy = Literal["raise", "propagate"]
-ReduceOperation = Literal["sum", "mean"]
+ReduceOperation = Literal["sum", "mean", "max", "min"]
 Precision = Literal["exact", "block"]
 Rounding = Literal["bfloat16"]
 LateWait = Literal["silence", "adaptive"]
@@ -30,9 +30,10 @@ or transposed: on softswitch on the workers' hosts, each of which sums a part of
 
 @dataclass(frozen=True, kw_only=True)
 class Summation:
-    """How a tensor is summed; the same on all workers."""
+    """How a tensor is reduced; the same on all workers."""
 
     operation: ReduceOperation = "sum"
+    """With "max" and "min": to the largest or smallest element of any worker."""
     nonfinite: NonfinitePolicy = "raise"
     precision: Precision = "exact"
     round_to: Rounding | None = None
@@ -68,8 +69,8 @@ class SessionOptions:
     timeout_s: float = 30.0
     """How long an allreduce may take, unless the call says otherwise."""
     nonfinite: NonfinitePolicy = "raise"
-    """NaN or infinity in a tensor: NonFiniteError on all workers, or as IEEE 754 sums them; with
-    block precision, NaN for the whole chunk."""
+    """NaN or infinity in a sum's tensor: NonFiniteError on all workers, or as IEEE 754 sums them;
+    with block precision, NaN for the whole chunk. Likewise NaN in that of a maximum or minimum."""
     precision: Precision = "exact"
     """Float sums: "exact", rounded once; or "block", a scale per packet, for gradients."""
     window: int = 256

@@ -40,12 +40,14 @@ from .options import (
 from .peers import PeerServer
 from .session_checks import (
     check_large_first,
+    check_maximum,
     check_stale,
     check_tolerance,
     checked_previous,
     checked_priority,
 )
 from .transports.base import Transport, trees_transport
+from .transports.station_mac import stated_station
 
 if TYPE_CHECKING:
     from .observing.worker_metrics import SessionMeter
@@ -179,7 +181,7 @@ class Session:
                 job=job,
                 worker_id=worker_id,
                 num_workers=num_workers,
-                local=transport.local,
+                local=stated_station(transport.local, options.ingress_port),
                 peers=(peers.address, peers.port) if peers is not None else ("", 0),
                 options=options,
             )
@@ -208,7 +210,14 @@ class Session:
         """Sum (or average) an array of any shape over all workers; return a future at once.
 
         Takes float16, float32, float64 and int32. Every worker must submit the same sequence of
-        shapes, dtypes, operations and precisions, and gets the same bytes. `precision` of floats:
+        shapes, dtypes, operations and precisions, and gets the same bytes.
+
+        With `op` "max" or "min", each element is the largest or smallest one of the workers', of
+        float32 or int32, bit for bit: infinities and denormals are numbers, -0.0 is below 0.0. If
+        any worker's element is NaN, the result is the NaN with bits 0x7fc00000, or with
+        `nonfinite="raise"` NonFiniteError on all workers. `precision` does not matter. Maxima lack
+        no contribution that was lost, whatever the job tolerates; `tolerance` and `large_first`
+        raise ConfigurationError. `precision` of sums of floats:
 
         - "exact", the default: each element is the true sum, rounded once to the dtype (half to
           even). Its error is at most half a unit in the last place, whatever the values. A mean
@@ -275,7 +284,7 @@ class Session:
         large_first: bool = False,
         previous: Sequence[NDArray[Any]] | None = None,
     ) -> list[AllreduceFuture]:
-        """Sum arrays as `allreduce` does, those of a higher priority first; return their futures.
+        """Reduce arrays as `allreduce` does, a higher priority first; return their futures.
 
         Arrays of the same priority go in the order of the list. All workers must give the same
         priorities, as the tensors of a session have one order for all of them. The timeout is that
@@ -286,6 +295,7 @@ class Session:
                 f"{len(arrays)} arrays and {len(priorities)} priorities; give each array its own"
             )
         olds = checked_previous(self.view, arrays, previous)
+        check_maximum(op, tolerance=tolerance, large_first=large_first)
         submissions: list[tuple[NDArray[Any], Summation]] = []
         for array, priority, old in zip(arrays, priorities, olds, strict=True):
             if tolerance is not None:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from .control.view import JobView
 from .errors import ConfigurationError
 from .loss_tolerance import LossTolerance
-from .options import Precision, SessionOptions
+from .options import Precision, ReduceOperation, SessionOptions
+from .summation.maxima import MAXIMA
 
 LARGE_CLASSES: Final = 2
 """Priorities of tensors that are needed for large values to have a higher one than others."""
@@ -28,6 +29,23 @@ def check_stale(view: JobView) -> None:
         " one of the network, or one of several: over these, all workers get the same bytes. Leave"
         " stale out, or run the job on one softswitch that has on_host in the controller's file"
     )
+
+
+def check_maximum(
+    operation: ReduceOperation, *, tolerance: LossTolerance | None, large_first: bool
+) -> None:
+    """Check that a maximum or minimum is not asked for what only sums have."""
+    if operation not in MAXIMA:
+        return
+    if tolerance is not None:
+        raise ConfigurationError(
+            f"tolerance: the {operation} of the workers' values lacks nothing, as one lost value"
+            " could be the result; leave the tolerance out"
+        )
+    if large_first:
+        raise ConfigurationError(
+            f"large_first: values of a {operation} have no scale for each packet; leave it out"
+        )
 
 
 def check_tolerance(

@@ -40,6 +40,7 @@ class FabricContender:
 BASELINE: Final = "plain"
 RING: Final = "ring"
 SYNCHRONOUS: Final = "synchronous"
+SYNCHRONOUS_PS: Final = "plain-synchronous"
 SCHEDULED: Final = "scheduled"
 CONTENDERS: Final = {
     each.name: each
@@ -48,6 +49,9 @@ CONTENDERS: Final = {
         FabricContender(name=SCHEDULED, title="scheduled", is_scheduled=True),
         FabricContender(
             name="groups", title="scheduled, groups", is_scheduled=True, is_grouping=True
+        ),
+        FabricContender(
+            name=SYNCHRONOUS_PS, title="synchronous PS", is_stepwise=True, learning_rate=0.4
         ),
         FabricContender(
             name=SYNCHRONOUS,

@@ -3,7 +3,7 @@
 """Trainings on changing links and computing times, with and without the transfer scheduler.
 
 Worker processes on a testbed train a perceptron and a topic model: by a parameter server, by the
-same server with updates that the controller's scheduler plans, and by a ring. All contenders of a
+same server with updates and models that the controller's scheduler plans, and by a ring. All contenders of a
 seed see the same links and computing times, one after the other, in the settings of the simulator's
 grid. Each final model must be the sum of the updates that were applied.
 
@@ -35,6 +35,7 @@ from benchmarks.fabric.contenders import (  # noqa: E402
     NO_CHAIN,
     RING,
     SYNCHRONOUS,
+    SYNCHRONOUS_PS,
     FabricContender,
     chosen_contenders,
 )
@@ -263,8 +264,11 @@ class FabricEvaluation:
     def _conclude(self, workload: FabricWorkload, rows: list[dict[str, Any]]) -> None:
         names = list(dict.fromkeys(row["contender"] for row in rows))
         pairs = [(name, BASELINE) for name in names if name != BASELINE]
-        if {RING, SYNCHRONOUS} <= set(names):
-            pairs.append((SYNCHRONOUS, RING))
+        pairs += [
+            (SYNCHRONOUS, other)
+            for other in (SYNCHRONOUS_PS, RING)
+            if {SYNCHRONOUS, other} <= set(names)
+        ]
         keys = {"target_s": ""} | ({"best_target_s": "best rates, "} if workload.has_rate else {})
         for name, other in pairs:
             for key, what in keys.items():

@@ -24,6 +24,7 @@ COLOURS: Final = {
     "plain": "#7f7f7f",
     "scheduled": "#9467bd",
     "groups": "#31a354",
+    "plain-synchronous": "#bdbdbd",
     "synchronous": "#6baed6",
     "ring": "#ff7f0e",
 }

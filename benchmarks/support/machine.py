@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from benchmarks.support import processor
 from switchfold.bmv2_topos import Testbed, single_switch
 from switchfold.bmv2_topos.network.rate_probe import probe_rate
+from switchfold.controller.cli import installed_torch
 from switchfold.controller.cli.demo.machine_facts import machine_facts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,10 +28,10 @@ def check_machine(*, has_torch: bool = True) -> None:
     """Raise SystemExit that names what is missing and the remedy."""
     if os.geteuid() != 0:
         raise SystemExit("the benchmark needs root: it makes network namespaces with shaped links")
-    if has_torch and importlib.util.find_spec("torch") is None:
+    if has_torch and not installed_torch.has_torch():
         raise SystemExit(
             "the benchmark needs torch for its comparison with Gloo: `make bench` installs it, or "
-            "pip install 'switchfold[bench]'"
+            "pip install '.[bench]'"
         )
 
 

@@ -59,6 +59,11 @@ def program_files(variant: Variant) -> tuple[Path, Path]:
     return program, p4info
 
 
+def switch_address(run_directory: Path, switch: Switch) -> str:
+    """Return the gRPC address of a switch's P4Runtime server, from every namespace."""
+    return f"unix:{run_directory}/{switch.name}.sock"
+
+
 def switch_command(
     software: SwitchSoftware,
     switch: Switch,

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import socket
-from typing import Final
+from typing import Any, Final
 
 UNIX_PREFIX: Final = "unix:"
 _TAKEN_TIMEOUT_S: Final = 1.0
@@ -31,6 +31,36 @@ def is_taken(address: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def is_local(address: str) -> bool:
+    """Return whether an address reaches its own host only: a Unix socket, or loopback."""
+    host = _host(address)
+    return address.startswith(UNIX_PREFIX) or host in ("localhost", "::1") or host[:4] == "127."
+
+
+def is_this_host(address: str) -> bool:
+    """Return whether an address is one of this host's, in this network namespace."""
+    if is_local(address):
+        return True
+    try:
+        found = socket.getaddrinfo(_host(address), 0, type=socket.SOCK_DGRAM)
+    except OSError:
+        return False
+    return any(_can_bind(family, place) for family, _, _, _, place in found)
+
+
+def _can_bind(family: int, place: tuple[Any, ...]) -> bool:
+    with socket.socket(family, socket.SOCK_DGRAM) as sock:
+        try:
+            sock.bind(place)
+        except OSError:
+            return False
+    return True
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0].strip("[]")
 
 
 def with_port(address: str, port: int) -> str:

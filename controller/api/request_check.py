@@ -117,6 +117,10 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "GroupLeft.group_id": (0, _MAX_POSITION),
     "GroupLeft.transfer_id": (0, 1 << 62),
     "RateObserved.network_wait_s": (0, 1e9),
+    "ModelRequested.transfer_id": (0, 1 << 62),
+    "ModelRequested.worker_id": (0, 0xFFFF),
+    "ModelRequested.size_bytes": (1, 1 << 40),
+    "ModelDelivered.transfer_id": (0, 1 << 62),
     "ShowTreeRequest.tensor_bytes": (0, 1 << 50),
 }
 """Least and greatest value of each number in a request; None: every value is allowed."""

@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 
 from ...hostlib.observing.logs import VARIABLE, LogFormat, set_up_logs
+from ...hostlib.observing.service_manager import ServiceManager
 from ..api.open_files import raise_limit
 from ..config import (
     VARIANTS,
@@ -26,6 +27,7 @@ from ..config import (
     load_config,
     parse_host,
     parse_switch,
+    with_service_addresses,
 )
 from ..database.maintenance import copy_database, migrate_database
 from ..database.postgres_url import PostgresUrl
@@ -58,6 +60,14 @@ def controller() -> None:
     multiple=True,
     metavar="SWITCH/HOST=PORT,ADDRESS,MAC",
     help="Host at a switch port; repeat for several.",
+)
+@click.option(
+    "--service-address",
+    "service_addresses",
+    multiple=True,
+    metavar="[SWITCH=]ADDRESS",
+    help="Address to which workers of a switch send: a free one of their hosts' network; repeat for"
+    " several switches.  [default: that of the file, else 10.0.255.254]",
 )
 @click.option("--listen", metavar="HOST:PORT", help="Address of the session and operator APIs.")
 @click.option(
@@ -179,11 +189,12 @@ def controller() -> None:
     help=f"Lines of the log on standard error.  [default: {VARIABLE}, else text]",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log P4Runtime events too.")
-def run(
+def run(  # noqa: PLR0913 - click passes options by name
     *,
     path: Path | None,
     switches: tuple[str, ...],
     hosts: tuple[str, ...],
+    service_addresses: tuple[str, ...],
     ready_fd: int | None,
     log_format: str | None,
     verbose: bool,
@@ -207,6 +218,7 @@ def run(
     logging.getLogger("finsy").setLevel(level)
     _LOGGER.info("up to %d files may be open, one for each worker", raise_limit())
     config = load_config(path, switches=tuple(parse_switch(text) for text in switches), **options)
+    config = with_service_addresses(config, service_addresses)
     asyncio.run(_run(_with_hosts(config, hosts), ready_fd))
 
 
@@ -275,15 +287,26 @@ async def _run(config: ControllerConfig, ready_fd: int | None) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     is_started = asyncio.Event()
+    manager = ServiceManager()
+    living = asyncio.create_task(_show_life(manager))
     serving = asyncio.create_task(_serve(config, ready_fd, is_started, stop))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+    manager.stopping()
     if not is_started.is_set() and not serving.done():
         serving.cancel()
         await asyncio.wait((serving,))
     stopping.cancel()
+    living.cancel()
     if not serving.cancelled():
         await serving
+
+
+async def _show_life(manager: ServiceManager) -> None:
+    """Tell the service manager that the loop runs, as often as it expects."""
+    while manager.interval_s is not None:
+        manager.alive()
+        await asyncio.sleep(manager.interval_s)
 
 
 @contextlib.asynccontextmanager
@@ -316,8 +339,11 @@ async def _serve_measured(
     is_started: asyncio.Event,
     stop: asyncio.Event,
 ) -> None:
+    manager = ServiceManager()
+
     def announce(text: str) -> None:
         click.echo(text)
+        manager.ready(text)
         if not is_started.is_set() and ready_fd is not None:
             os.write(ready_fd, b"ready\n")
             os.close(ready_fd)

@@ -15,6 +15,7 @@ from rich.text import Text
 from ..api.operator_client import OperatorClient
 from ..config import SwitchConfig, parse_switch
 from .doctor import Check, Status
+from .doctor.known_switch import check_known_switch
 from .doctor.machine import check_machine
 from .doctor.slow_job import check_slow_job
 from .doctor.system import (
@@ -96,7 +97,7 @@ def doctor(  # noqa: PLR0913 - click passes options by name
         status = max((check.status for check in checks), key=list(Status).index)
         print_json({"status": status, "checks": [asdict(c) for c in checks]})
     else:
-        _print(checks)
+        print_checks(checks)
     return int(has_failed)
 
 
@@ -119,14 +120,15 @@ def _check_system(
             device_id=switch.device_id,
             credentials=credentials,
         )
-        checks += check_switch(client, config, switch.program)
+        checks += check_known_switch(client, config, switch.program)
         checks += check_switch_state(client, switch)
     if known:
         checks += check_jobs(client, jobs, known)
     return checks
 
 
-def _print(checks: list[Check]) -> None:
+def print_checks(checks: list[Check]) -> None:
+    """Print verdicts, each with what to do."""
     table = Table.grid(padding=(0, 2))
     for check in checks:
         status = Text(check.status, _COLOURS[check.status])

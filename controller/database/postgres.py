@@ -43,7 +43,7 @@ def connect(url: PostgresUrl) -> PostgresConnection:
     except ImportError as exc:
         raise ToolError(
             f"database {url}: the library psycopg is not installed or cannot be loaded ({exc}); "
-            "install it with pip install 'switchfold[postgres]'"
+            "install it with pip install 'psycopg[binary]'"
         ) from exc
     connection = PostgresConnection(url)
     try:

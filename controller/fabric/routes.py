@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ordinary IPv4 routes over the fabric: the next hop from every switch to every host.
 
+A switch whose hosts are all behind a single port has no routes: they reach each other without it.
+What it sent back there would only confuse the network about where they are.
+
 Routes are shortest by links. Where several are equally short, hosts are spread over them: the
 host's number, counted over the fabric, chooses. Routes avoid links that are down.
 """
@@ -25,6 +28,9 @@ class Route(NamedTuple):
 def routes_at(fabric: Fabric, switch: str) -> list[Route]:
     """Return a switch's routes to all hosts that it can reach, its own hosts first."""
     here = fabric.switches[switch]
+    ports = {host.port for host in here.hosts} | set(fabric.link_ports(switch))
+    if len(ports) == 1 < len(here.hosts):
+        return []
     routes = [Route(host.address, host.port, host.mac) for host in here.hosts]
     for target in sorted(fabric.switches):
         hosts = fabric.switches[target].hosts

@@ -20,6 +20,10 @@ from .job import RowServer, Worker
 
 _PORT_NAME = re.compile(r"(?P<switch>.+)-eth(?P<port>[0-9]{1,3})")
 
+_LIST_IT = (
+    "list it as a [[switch.host]] in the controller's file, which `switchfold deploy init` writes"
+)
+
 Applicant = pb.JoinRequest | pb.AttachRowServer
 """Who asks to be let in; both say alike where they are attached."""
 
@@ -63,8 +67,9 @@ def attached_switch(request: Applicant, switches: Sequence[SwitchConfig]) -> Swi
     if len(switches) == 1:
         return switches[0]
     raise InvalidJobError(
-        f"{where} at {request.address} is not a configured host; name its switch "
-        f"({', '.join(switch.name for switch in switches)})"
+        f"{where} at {request.address} is not a configured host; {_LIST_IT}, or name its switch "
+        f"({', '.join(switch.name for switch in switches)}) and its port there: "
+        f"{_place_settings(request)}"
     )
 
 
@@ -107,10 +112,16 @@ def _port_and_mac(request: Applicant, switch: SwitchConfig) -> tuple[int, str]:
     if port is None:
         raise InvalidJobError(
             f"{where} at {request.address} is not a configured host of {switch.name}; correct "
-            "the address, or give the switch port that it is attached to and its mac"
+            f"the address; or {_LIST_IT}; or give the switch port that it is attached to: "
+            f"{_place_settings(request)}"
         )
     try:
         check_address(f"{where}: address", request.address)
+        if not mac:
+            raise InvalidJobError(
+                f"{where} at {request.address} is not a configured host of {switch.name} and states"
+                f" no MAC address; {_LIST_IT}, or give it: {_mac_setting(request)}"
+            )
         check_mac(f"{where}: mac", mac)
         check_port(f"{where}: port", port)
     except ConfigError as exc:
@@ -118,6 +129,18 @@ def _port_and_mac(request: Applicant, switch: SwitchConfig) -> tuple[int, str]:
     if not 1 <= request.udp_port <= 65535:
         raise InvalidJobError(f"{where}: UDP port {request.udp_port} is not in 1..65535")
     return port, mac
+
+
+def _place_settings(request: Applicant) -> str:
+    if isinstance(request, pb.JoinRequest):
+        return "SWITCHFOLD_INGRESS_PORT=SWITCH-ethN in the worker's environment, such as s1-eth1"
+    return "ingress_port and mac of the server's options"
+
+
+def _mac_setting(request: Applicant) -> str:
+    if isinstance(request, pb.JoinRequest):
+        return "SWITCHFOLD_MAC in the worker's environment, or UdpTransport(mac=...)"
+    return "mac of the server's options"
 
 
 def _port(request: Applicant, where: str) -> int | None:

@@ -104,12 +104,16 @@ def _check_attachment(where: str, station: Worker | RowServer, config: Controlle
                 f"{where}: {station.address} is {host.name} at switch {switch.name}, not at "
                 f"{station.switch}"
             )
-        for other in switch.hosts if switch.name == station.switch else ():
-            if other.port == station.port and other.mac != station.mac:
-                raise InvalidJobError(
-                    f"{where}: port {station.port} of {switch.name} is that of {other.name} "
-                    f"({other.address}), not of {station.address}"
-                )
+        if switch.name != station.switch:
+            continue
+        # Several, where the port leads to a network and not to a single host.
+        there = [other for other in switch.hosts if other.port == station.port]
+        if there and all(other.mac != station.mac for other in there):
+            names = ", ".join(f"{other.name} ({other.address})" for other in there)
+            raise InvalidJobError(
+                f"{where}: port {station.port} of {switch.name} is that of {names}, not of "
+                f"{station.address}"
+            )
 
 
 def _check_peer_address(where: str, worker: Worker, config: ControllerConfig) -> None:

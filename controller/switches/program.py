@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from finsy import P4Schema, pbutil
 from finsy.proto import p4i, p4r
@@ -15,6 +16,8 @@ from ...hostlib.slots import wire
 from ..errors import ProgramMissingError
 
 PROGRAM_NAME = "switchfold"
+_VARIANT_VALUES: Final = {"32": "narrow", "352": "wide"}
+"""Values per packet, as in the program's version, and the variant that has them."""
 
 
 def describe(p4info: p4i.P4Info) -> str:
@@ -23,6 +26,20 @@ def describe(p4info: p4i.P4Info) -> str:
     if not info.name and not info.version:
         return "a program without name"
     return f"{info.name or 'unnamed'} {info.version or '(no version)'}"
+
+
+def variant_of(program: str) -> str:
+    """Return narrow or wide by what `describe` has returned, "" if it is no variant of ours."""
+    name, _, version = program.partition(" ")
+    values = version.rpartition(".")[2]
+    return _VARIANT_VALUES.get(values, "") if name == PROGRAM_NAME else ""
+
+
+def variant_text(program: str) -> str:
+    """Return what `describe` has returned, followed by what the variant is called."""
+    variant = variant_of(program)
+    values = program.rpartition(".")[2]
+    return f"{program} ({variant}: {values} values per packet)" if variant else program
 
 
 @dataclass(frozen=True)
@@ -55,6 +72,21 @@ class AggregationProgram:
     def matches(self, config: p4r.ForwardingPipelineConfig) -> bool:
         """Return whether a switch's pipeline is this program (same name, version and P4Info)."""
         return self.schema.has_p4info(config.p4info)
+
+
+def wrong_program_text(running: p4i.P4Info, wanted: p4i.P4Info) -> str:
+    """Return what a switch runs instead of a wanted program, and what to do about it."""
+    runs, needs = variant_text(describe(running)), variant_text(describe(wanted))
+    variant, ours = variant_of(describe(running)), variant_of(describe(wanted))
+    if variant and ours and variant != ours:
+        return (
+            f"runs {runs}, this controller needs {needs}; start the controller with --variant "
+            f"{variant} to use what is loaded, or with --replace-program to load the {ours} program"
+        )
+    return (
+        f"runs {runs}, this controller needs {needs} as compiled here; start it with "
+        "--replace-program to load it"
+    )
 
 
 def load_program(variant: str, program_dir: Path | None = None) -> AggregationProgram:

@@ -34,7 +34,7 @@ from ..tables.outcome import Count, OrdinaryOutcome
 from ..tables.slot_state import CopyIndex, SlotCopy
 from .arbitration import arbitrate_by_term, highest_without_primary
 from .packet_io import answer_arp
-from .program import AggregationProgram, describe
+from .program import AggregationProgram, wrong_program_text
 from .reconcile import Changes, Reconciler, desired_entities
 from .row_reconcile import RowReconciler
 from .switch_call import (
@@ -270,19 +270,22 @@ class SwitchSession:
         async with self._calls("a read") as (switch, _):
             return await slot_state.read_slot_copies(switch, copies)
 
-    def find_mac(self, address: str) -> str | None:
-        """Return the MAC address behind an IPv4 address: the service, hosts, then members."""
+    def find_mac(self, address: str, port: int) -> str | None:
+        """Return the MAC address behind an IPv4 address: the service, hosts, then members.
+
+        None for a station at the `port` that asks: the switch would take its place in the network.
+        """
         if address == self.config.service_address:
             return self.config.service_mac
         host = self.config.host_at(address)
         if host is not None:
-            return host.mac
+            return host.mac if host.port != port else None
         for placement in self._placements():
             parent = placement.node.parent
             above = [parent] if parent else placement.tree.row_servers
             for neighbour in (*placement.node.children, *above):
                 if neighbour.address == address:
-                    return neighbour.mac
+                    return neighbour.mac if neighbour.port != port else None
         return None
 
     async def _serve(self) -> None:
@@ -389,9 +392,8 @@ class SwitchSession:
         if self._settings.replace_program:
             return False
         raise WrongProgramError(
-            f"switch {self.config.name} at {self.config.address} runs {describe(config.p4info)}, "
-            f"this controller needs {describe(self.program.p4info)} as compiled here; start it "
-            "with --replace-program to load it, or choose the other --variant"
+            f"switch {self.config.name} at {self.config.address} "
+            f"{wrong_program_text(config.p4info, self.program.p4info)}"
         )
 
     @asynccontextmanager

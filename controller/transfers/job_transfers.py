@@ -17,6 +17,7 @@ from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions
 from ..scheduler.training.commit_order import CommitOrder
 from .live_station import LiveStation, StationRole
+from .models.live_models import LiveModels
 from .rates.link_tracking import LinkTracker
 from .replicas.job_replicas import JobReplicas
 from .server_place import ServerPlace
@@ -79,6 +80,15 @@ class JobTransfers:
             config,
             log,
             tracker=tracker,
+            workers=self.workers,
+            servers=self.servers,
+        )
+        self.models: Final = LiveModels(
+            name,
+            self.flow.schedule,
+            tracker,
+            config,
+            log,
             workers=self.workers,
             servers=self.servers,
         )
@@ -166,12 +176,14 @@ class JobTransfers:
                 if record.state is not TransferState.ARRIVED:
                     self.flow.withdraw(record)
             worker.station = None
+            self.models.lose_worker(station.station_id)
             self.replicas.lose_worker(station.station_id)
         elif station.role is StationRole.REPLICA:
             self.replicas.lose(station)
         else:
             server = self.servers[station.station_id]
             server.station = None
+            self.models.abandon(server)
             if not self.replicas.lose_server(server):
                 self.flow.abandon(server)
 
@@ -214,16 +226,20 @@ class JobTransfers:
                     self.flow.withdraw(record)
             case "rate_observed":
                 self.flow.observe(worker, message.rate_observed)
-                rates = self.tracker.take_change()
-                if rates is not None:
-                    self._rates = rates
-                    self.replace_network("the estimates of what links carry have changed")
+                self._take_rates()
             case "gathered":
                 self.flow.gathered(worker, message.gathered)
             case "left":
                 self.flow.left_group(worker, message.left)
             case other:
                 raise InvalidJobError(f"unexpected message {other!r} of a worker")
+
+    def _take_rates(self) -> None:
+        """Plan with estimates that have changed."""
+        rates = self.tracker.take_change()
+        if rates is not None:
+            self._rates = rates
+            self.replace_network("the estimates of what links carry have changed")
 
     def _take_request(self, worker: WorkerPlace, request: pb.TransferRequested) -> None:
         known = worker.records.get(request.transfer_id)
@@ -248,6 +264,8 @@ class JobTransfers:
                 self.flow.replicas.server_applied(server.server_id, message.committed.next_sequence)
                 if server.report(version, self.flow.schedule.version(server)):
                     self.flow.retry_parked()
+            case _ if self.models.take(server, message):
+                self._take_rates()
             case other:
                 raise InvalidJobError(f"unexpected message {other!r} of a server")
 

@@ -13,7 +13,8 @@ from ..scheduler.grouping import AggregationPlaces
 from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions, TransferScheduler
 from ..scheduler.state.server_replica import Promotion, ReplicaOptions
-from ..scheduler.transfers import TransferGrant, TransferRequest
+from ..scheduler.transfers import ModelGrant, ModelRequest, TransferGrant, TransferRequest
+from .models.model_record import ModelRecord
 from .server_place import SCHEDULED_VERSION, ServerPlace
 from .transfer_config import MAX_SERVERS, server_name
 from .transfer_record import TransferRecord, TransferState
@@ -64,6 +65,11 @@ class LiveSchedule:
         self._records: dict[int, TransferRecord] = {}
         """All that the scheduler knows, by its number."""
         self._last_number = 0
+        self.on_models: Callable[[list[ModelRecord]], None] = lambda _: None
+        """Gets the models of a batch, in the order of their grants."""
+        self._models: dict[int, ModelRecord] = {}
+        """Those that wait or are under way, by the scheduler's number."""
+        self._last_model = 0
         self._replicated: set[int] = set()
         """Ids of servers that have a replica in place."""
         self._timer: asyncio.TimerHandle | None = None
@@ -115,6 +121,29 @@ class LiveSchedule:
             return []
         del self._records[number]
         return self._committed(self._scheduler.withdraw(number, self.now_s()))
+
+    def submit_model(self, record: ModelRecord, host: str, server: ServerPlace) -> None:
+        """Let a worker's model wait for its batch; SchedulerError if the scheduler refuses it."""
+        number = self._last_model + 1
+        request = ModelRequest(
+            transfer_id=number,
+            worker=host,
+            server=server.name,
+            size_bytes=record.request.size_bytes,
+        )
+        self._scheduler.request_model(request, self.now_s())
+        self._last_model = number
+        self._models[number] = record
+        record.number = number
+        self._arm()
+
+    def end_model(self, record: ModelRecord, state: TransferState) -> None:
+        """Note that a model is at its worker, or is given up."""
+        number, record.number, record.state = record.number, None, state
+        assert number is not None, "it waits, or is granted"
+        del self._models[number]
+        self._scheduler.withdraw_model(number, self.now_s())
+        self._arm()
 
     def gathered(self, record: TransferRecord) -> None:
         """Note that a granted update is at the aggregator of its group, for the first time."""
@@ -212,9 +241,10 @@ class LiveSchedule:
     def _decide(self, now_s: float) -> None:
         began_s = time.thread_time()
         self._scheduler.replace_places(self._places())
+        models = [self._model_of(grant) for grant in self._scheduler.grant_models(now_s)]
         decisions = self._scheduler.decide(now_s)
-        if decisions:
-            self.cost.note(len(decisions), time.thread_time() - began_s)
+        if decisions or models:
+            self.cost.note(len(decisions) + len(models), time.thread_time() - began_s)
         decided: list[TransferRecord] = []
         for decision in decisions:
             record = self._records[decision.request.transfer_id]
@@ -228,6 +258,13 @@ class LiveSchedule:
                 record.number = None
             decided.append(record)
         self._on_decided(decided)
+        if models:
+            self.on_models(models)
+
+    def _model_of(self, grant: ModelGrant) -> ModelRecord:
+        record = self._models[grant.request.transfer_id]
+        record.state, record.grant, record.decided_s = TransferState.GRANTED, grant, self.now_s()
+        return record
 
     def _committed(self, grants: Sequence[TransferGrant]) -> list[TransferRecord]:
         ready: list[TransferRecord] = []

@@ -13,9 +13,10 @@ from ..api.operator_api import schedule_pb2_grpc
 from .job_transfers import JobTransfers
 from .live_groups import LiveGroup
 from .live_station import LiveStation
+from .models.model_record import ModelRecord
 from .server_place import ServerPlace
 from .transfer_jobs import TransferJobs
-from .transfer_record import TransferRecord, WorkerPlace
+from .transfer_record import TransferRecord, TransferState, WorkerPlace
 
 MAX_SHOWN: Final = 256
 """Open transfers in a report."""
@@ -43,6 +44,13 @@ def schedule_report(job: JobTransfers) -> pb.ScheduleReport:
     open_records = [record for place in job.workers.values() for record in place.open_records]
     ended = [record for record in flow.ended if not record.state.is_open]
     shown = [*open_records[:MAX_SHOWN], *ended]
+    models = [*job.models.open_records[:MAX_SHOWN], *job.models.ended]
+    transfers = [
+        *(_transfer(record, now_s) for record in shown),
+        *(_model(record, now_s) for record in models),
+        *(_copy(record, now_s) for record in shown if _has_copy(job, record)),
+    ]
+    tally = job.models.tally
     return pb.ScheduleReport(
         job=job.name,
         age_s=now_s - flow.began_s,
@@ -50,10 +58,7 @@ def schedule_report(job: JobTransfers) -> pb.ScheduleReport:
         div_max=job.terms.div_max,
         workers=[_worker(job.workers[number]) for number in sorted(job.workers)],
         servers=[_server(job, job.servers[number]) for number in sorted(job.servers)],
-        transfers=[
-            _transfer(record, now_s)
-            for record in sorted(shown, key=lambda record: record.requested_s)
-        ],
+        transfers=sorted(transfers, key=lambda transfer: transfer.requested_s),
         drops=[pb.DropCount(reason=reason, count=count) for reason, count in flow.drops.items()],
         decisions=cost.decisions,
         batches=cost.batches,
@@ -66,6 +71,13 @@ def schedule_report(job: JobTransfers) -> pb.ScheduleReport:
         missing=flow.groups.counts.missing,
         left=flow.groups.counts.left,
         staleness=job.terms.staleness,
+        models=pb.ModelCounts(
+            requested=tally.requested,
+            granted=tally.granted,
+            delivered=tally.delivered,
+            ungranted=tally.ungranted,
+            withdrawn=tally.withdrawn,
+        ),
         rates=[
             pb.HostRates(
                 host=host,
@@ -136,6 +148,7 @@ def _server(job: JobTransfers, place: ServerPlace) -> pb.ScheduledServer:
 
 def _transfer(record: TransferRecord, now_s: float) -> pb.ScheduledTransfer:
     message = pb.ScheduledTransfer(
+        kind="update",
         worker_id=record.worker_id,
         server_id=record.server_id,
         transfer_id=record.transfer_id,
@@ -153,4 +166,46 @@ def _transfer(record: TransferRecord, now_s: float) -> pb.ScheduledTransfer:
         message.sequence, message.delay = record.sequence, record.grant.delay
     elif record.drop is not None:
         message.delay = record.drop.delay
+    return message
+
+
+def _model(record: ModelRecord, now_s: float) -> pb.ScheduledTransfer:
+    message = pb.ScheduledTransfer(
+        kind="model",
+        worker_id=record.worker_id,
+        server_id=record.server_id,
+        transfer_id=record.transfer_id,
+        size_bytes=record.request.size_bytes,
+        state=str(record.state),
+        requested_s=record.requested_s - now_s,
+        ended_s=record.ended_s - now_s if record.ended_s else 0.0,
+    )
+    if record.grant is not None:
+        spans = record.grant.spans
+        message.start_s = (spans[0].start_s if spans else record.grant.end_s) - now_s
+        message.end_s = record.grant.end_s - now_s
+    return message
+
+
+def _has_copy(job: JobTransfers, record: TransferRecord) -> bool:
+    """Whether an update goes to a replica that is in place, too, or has come there."""
+    grant = record.grant
+    if grant is None or grant.replica_transfer is None:
+        return False
+    return record.is_at_replica or job.replicas.in_place(record.server_id) is not None
+
+
+def _copy(record: TransferRecord, now_s: float) -> pb.ScheduledTransfer:
+    """Return the transfer of an update to the replica of its server."""
+    message = _transfer(record, now_s)
+    message.kind = "replica"
+    if record.is_at_replica:
+        message.state = str(TransferState.COMMITTED)
+    elif record.state is not TransferState.WITHDRAWN:
+        message.state = str(TransferState.GRANTED)
+    assert record.grant is not None
+    planned = record.grant.replica_transfer
+    assert planned is not None, "it has a copy"
+    message.start_s = (planned.spans[0].start_s if planned.spans else planned.end_s) - now_s
+    message.end_s = planned.end_s - now_s
     return message

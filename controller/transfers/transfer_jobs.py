@@ -134,6 +134,7 @@ class TransferJobs:
         self._is_closing = True
         for job in self._jobs.values():
             job.flow.close()
+            job.models.close()
             job.replicas.close()
             for station in job.stations:
                 station.end(_stopping())
@@ -253,6 +254,7 @@ class TransferJobs:
         job.lose(station)
         if not job.stations:
             job.flow.close()
+            job.models.close()
             job.replicas.close()
             del self._jobs[job.name]
             _LOGGER.info("job %s has no live transfers any more", job.name)

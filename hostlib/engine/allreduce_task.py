@@ -41,6 +41,7 @@ from ..summation.exact_chunks import (
     num_range_lanes,
     range_source,
 )
+from ..summation.maxima import MAXIMA, MAXIMUM_DTYPES, MaximumSource, nan_ranges
 from ..summation.native_source import NativeSource
 from ..summation.quantization import large_chunks
 
@@ -63,12 +64,20 @@ def check_tensor(array: NDArray[Any], summation: Summation) -> NDArray[Any]:
             f" {', '.join(SUPPORTED_DTYPES)}"
         )
     operation, round_to = summation.operation, summation.round_to
-    if operation not in ("sum", "mean"):
-        raise UnsupportedDtypeError(f"operation {operation!r}; choose 'sum' or 'mean'")
-    if round_to and (array.dtype.name != "float32" or summation.precision != "exact"):
+    if operation not in ("sum", "mean", *MAXIMA):
         raise UnsupportedDtypeError(
-            f"round_to={round_to!r} of {array.dtype} with {summation.precision} precision; it is"
-            " for exact sums of float32 arrays"
+            f"operation {operation!r}; choose 'sum', 'mean', 'max' or 'min'"
+        )
+    if operation in MAXIMA and array.dtype.name not in MAXIMUM_DTYPES:
+        raise UnsupportedDtypeError(
+            f"{operation!r} of {array.dtype}: a lane of the switch compares 32 bits; convert the"
+            " array to float32 or int32"
+        )
+    is_exact_float32 = array.dtype.name == "float32" and summation.precision == "exact"
+    if round_to and (operation in MAXIMA or not is_exact_float32):
+        raise UnsupportedDtypeError(
+            f"round_to={round_to!r} of the {operation} of {array.dtype} with {summation.precision}"
+            " precision; it is for exact sums of float32 arrays"
         )
     if operation == "mean" and array.dtype.kind == "i":
         raise UnsupportedDtypeError(
@@ -85,16 +94,17 @@ def check_tensor(array: NDArray[Any], summation: Summation) -> NDArray[Any]:
     return flat if flat.flags.aligned else flat.copy()
 
 
-def wire_id(number: int, summation: Summation, *, is_exact: bool = False) -> int:
+def wire_id(number: int, summation: Summation, *, is_exact: bool = False, dtype: str = "") -> int:
     """Return the id in headers of the tensor of this number, from 0: docs/wire_format.md.
 
-    A switch adds up only packets with the same id. So sums, means, limbs and labels have different
-    ids.
+    A switch adds up only packets with the same id. So sums, means, limbs, maxima of each dtype and
+    labels have different ids.
     """
     operation, label, tolerance = summation.operation, summation.label, summation.tolerance
     signature = 0
     if label or operation != "sum" or is_exact or tolerance:
-        text = f"{'exact ' * is_exact}{operation} {label}"
+        compared = f" {dtype}" * (operation in MAXIMA)
+        text = f"{'exact ' * is_exact}{operation}{compared} {label}"
         if tolerance:
             text += f"\0{tolerance.loss!r} {tolerance.least_of_worker!r}"
             text += f" {tolerance.stale!r}" * (tolerance.stale > 0)
@@ -119,12 +129,16 @@ class AllreduceTask:
         timeout_s: float,
     ) -> None:
         self._flat = check_tensor(array, summation)
-        self._is_exact = self._flat.dtype != np.int32 and summation.precision == "exact"
+        self._is_maximum = summation.operation in MAXIMA
+        is_sum_of_floats = self._flat.dtype != np.int32 and not self._is_maximum
+        self._is_exact = is_sum_of_floats and summation.precision == "exact"
         self.number = number
         """Position in the sequence of the job's allreduces, from 0."""
         self.tensor_id = number + 1
         """Its number in messages, from 1."""
-        self.wire_id = wire_id(number, summation, is_exact=self._is_exact)
+        self.wire_id = wire_id(
+            number, summation, is_exact=self._is_exact, dtype=self._flat.dtype.name
+        )
         """Its id in headers."""
         self.future = AllreduceFuture(self.tensor_id, array.nbytes)
         self.deadline_s = deadline_s
@@ -160,7 +174,9 @@ class AllreduceTask:
         self.has_begun = True
         self._agreed = np.empty(0, np.int32)
         flat = self._flat
-        if flat.dtype == np.int32:
+        if self._is_maximum:
+            self.source = MaximumSource(self._summand, self._operation, values)
+        elif flat.dtype == np.int32:
             self.source = IntegerSource(self._summand, values)
         elif not self._is_exact:
             self._chunks = TensorChunks(flat, values)
@@ -204,23 +220,27 @@ class AllreduceTask:
     @property
     def submitted(self) -> SubmittedTensor:
         """What all workers must submit alike."""
-        precision = "exact" if self._is_exact else "block"
+        precision = "exact " if self._is_exact else "block "
         if self._flat.dtype == np.int32:
-            precision = "int32"
+            precision = "int32 "
+        if self._is_maximum:
+            precision = ""  # values are compared, whatever the dtype
         return SubmittedTensor(
             number=self.number,
             num_elements=len(self._flat),
             dtype=self._flat.dtype.name,
-            operation=f"{precision} {self._operation}",
+            operation=f"{precision}{self._operation}",
             label=self._summation.label,
             tolerance=self._summation.tolerance,
         )
 
     @property
     def _tolerance(self) -> LossTolerance | None:
-        """What the sums may lack; None in a job that tolerates no loss."""
+        """What the sums may lack; None in a job that tolerates no loss, and for maxima."""
         of_job = self._view.straggler.tolerance
-        return of_job if of_job is None else self._summation.tolerance or of_job
+        if of_job is None or self._is_maximum:
+            return None
+        return self._summation.tolerance or of_job
 
     @property
     def is_settled(self) -> bool:
@@ -326,7 +346,7 @@ class AllreduceTask:
         if self._is_exact and self._is_small(num_workers):
             # The result may be of an earlier view, with other limbs.
             self.source = self._exact_source(self._exact_layout(None, num_workers), None)
-        elif self._flat.dtype != np.int32:
+        elif self._flat.dtype != np.int32 and not self._is_maximum:
             if len(result.exponents) != self._num_agreed:
                 raise self._malformed(result)
             self._agree(result.exponents, None, num_workers)
@@ -351,7 +371,8 @@ class AllreduceTask:
 
     @property
     def _kind(self) -> tuple[str, tuple[int, ...], str, str]:
-        precision = "exact" if self._is_exact or self._flat.dtype == np.int32 else "block"
+        is_exact = self._is_exact or self._is_maximum or self._flat.dtype == np.int32
+        precision = "exact" if is_exact else "block"
         return self._flat.dtype.name, self._shape, self._operation, precision
 
     @property
@@ -461,6 +482,11 @@ class AllreduceTask:
             )
             return
         flat, delivery = source.output.reshape(-1)[: len(self._flat)], self._delivery()
+        if self._is_maximum and self._summation.nonfinite == "raise":
+            ranges = nan_ranges(flat)
+            if ranges:
+                self.future.set_exception(NonFiniteError(self.tensor_id, ranges, "NaN"))
+                return
         self._keep_previous(flat, delivery)
         array = flat.reshape(self._shape)
         members = tuple(self._view.member_ids)

@@ -41,10 +41,8 @@ DEFAULT_COSTS = LinkCosts()
 CLOSE_S = 5.0
 """Longest wait until the peer thread has closed a host allreduce."""
 _LOOK_S = 0.5
-_PURPOSES = {
-    Operation.AGGREGATE_ADD: Purpose.REDUCE_ADD,
-    Operation.AGGREGATE_MAX: Purpose.REDUCE_MAX,
-}
+_OPERATIONS = (Operation.AGGREGATE_ADD, Operation.AGGREGATE_MAX)
+_PURPOSES = (Purpose.REDUCE_VALUES, Purpose.REDUCE_EXPONENTS)
 _logger = logging.getLogger(__name__)
 
 
@@ -62,8 +60,8 @@ class Standing:
 class HostAllreduce:
     """The host allreduce of one view; reductions run in the peer server's thread.
 
-    All members must submit the same sequence of tags and lengths for each operation, and give the
-    same `costs`.
+    All members must submit the same sequence of operations, tags and lengths for each purpose, and
+    give the same `costs`.
 
     `on_failure` is called at most once, in that thread. After it, no callback of a reduction comes,
     and only `close` makes sense. A dead member is named at once if its host reports it, otherwise
@@ -100,7 +98,7 @@ class HostAllreduce:
         self.num_members = len(self.members)
         self._on_failure = on_failure
         self._silence_s = silence_s
-        self._channels = {purpose: Channel(self, purpose) for purpose in _PURPOSES.values()}
+        self._channels = {purpose: Channel(self, purpose) for purpose in _PURPOSES}
         self._failure: PeerError | None = None
         self._is_closed = False
         self._left: set[int] = set()  # positions
@@ -112,7 +110,7 @@ class HostAllreduce:
         self._plain: set[int] = set()  # upper halves of tags
         server.loop.post(self._open)
 
-    def reduce(
+    def reduce(  # noqa: PLR0913 - what a reduction is made of
         self,
         operation: Operation,
         values: Values,
@@ -121,19 +119,21 @@ class HostAllreduce:
         tag: int = 0,
         is_plain: bool = False,
         parts: SourceParts | None = None,
+        purpose: Purpose = Purpose.REDUCE_VALUES,
     ) -> Reduction:
         """Reduce values with those of the other members, in place; from any thread.
 
         `values`: int32 in native byte order, one dimension, contiguous. They must not be
         touched until `on_done`, which is called in the peer thread and must be short; it finds
-        `has_saturated` in the reduction. All members contribute. `tag` names the tensor. The host
-        allreduce fails with PeerMismatchError if members' tags or lengths differ. `is_plain`: a sum
-        without a maximum before it whose tag has the same upper 16 bits; it fails in the same
-        manner if another member begins such a maximum. `parts` writes the values when they are
-        needed, and reads the results when they are final. Raises the error that ended the host
-        allreduce, if there was one.
+        `has_saturated` in the reduction. All members contribute. `tag` names the tensor and its
+        operation. The host allreduce fails with PeerMismatchError if members' tags or lengths
+        differ. `is_plain`: values without exponents before them whose tag has the same upper 16
+        bits; it fails in the same manner if another member begins with such exponents. `parts`
+        writes the values when they are needed, and reads the results when they are final.
+        Reductions of different `purpose` do not wait for each other. Raises the error that ended
+        the host allreduce, if there was one.
         """
-        if operation not in _PURPOSES:
+        if operation not in _OPERATIONS:
             raise ConfigurationError(f"hosts do not reduce with {operation.name}")
         if values.dtype != np.int32 or values.ndim != 1 or not values.flags.carray:
             raise ConfigurationError(
@@ -151,7 +151,7 @@ class HostAllreduce:
 
         ends = finish if is_plain else on_done
         reduction = Reduction(operation, values, ends, tag & 0xFFFFFFFF, parts=parts)
-        self._server.loop.post(lambda: self._submit(reduction, is_plain=is_plain))
+        self._server.loop.post(lambda: self._submit(reduction, purpose, is_plain=is_plain))
         return reduction
 
     def close(self) -> None:
@@ -165,27 +165,27 @@ class HostAllreduce:
 
     # The methods below run in the loop's thread.
 
-    def _submit(self, reduction: Reduction, *, is_plain: bool) -> None:
+    def _submit(self, reduction: Reduction, purpose: Purpose, *, is_plain: bool) -> None:
         if is_plain:
             self._plain.add(reduction.tag >> 16)
-            maxima = self._channels[Purpose.REDUCE_MAX]
+            exponents = self._channels[Purpose.REDUCE_EXPONENTS]
             try:
-                for tag in maxima.early_tags:
-                    self.check_early(maxima.purpose, tag)
+                for tag in exponents.early_tags:
+                    self.check_early(exponents.purpose, tag)
             except PeerMismatchError as error:
                 self._fail(error)
                 return
-        self._channels[_PURPOSES[reduction.operation]].submit(reduction)
+        self._channels[purpose].submit(reduction)
 
     def check_early(self, purpose: Purpose, tag: int) -> None:
-        """Refuse a maximum of a tensor that this member sums without one.
+        """Refuse exponents of a tensor that this member reduces without any.
 
-        Otherwise both members would wait, each for the other's operation.
+        Otherwise both members would wait, each for the other's first step.
         """
-        if purpose is Purpose.REDUCE_MAX and tag >> 16 in self._plain:
+        if purpose is Purpose.REDUCE_EXPONENTS and tag >> 16 in self._plain:
             raise PeerMismatchError(
-                "another worker reduces floats where this one reduces integers; all workers must"
-                " submit the same sequence of shapes, dtypes and operations"
+                "another worker sums floats where this one reduces integers or compares; all"
+                " workers must submit the same sequence of shapes, dtypes and operations"
             )
 
     def _open(self) -> None:
@@ -195,10 +195,10 @@ class HostAllreduce:
         if self.num_members == 1:
             return
         self._look()
-        add = self._channels[Purpose.REDUCE_ADD]
+        values = self._channels[Purpose.REDUCE_VALUES]
         successor = (self.position + 1) % self.num_members
         try:
-            add.link(successor)
+            values.link(successor)
         except PeerError as error:
             self.suspect(successor, error, has_left=True, is_missed=True)
 

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The reductions of one operation, one after the other, over their own connections.
+"""The reductions of one purpose, one after the other, over their own connections.
 
-As on a switch, ADD and MAX do not wait for each other: the values of one tensor are reduced while
-the exponents of the next one are. Within a channel all members reduce in the same order.
+As on a switch, values and exponents do not wait for each other: the values of one tensor are
+reduced while the exponents of the next one are. Within a channel all members reduce in the same
+order.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, final
 from ..errors import PeerError, PeerMismatchError, PeerProtocolError
 from ..peers.connection import Connection
 from ..peers.frames import Frame, FrameKind, LostFrame, Purpose, ValueFlag, ValuesFrame
+from ..slots.wire import Operation
 from .cost import Algorithm
 from .doubling import DoublingSchedule
 from .halving import HalvingSchedule
@@ -36,7 +38,7 @@ _logger = logging.getLogger(__name__)
 
 @final
 class Channel:
-    """Queue, schedule and connections of one operation; runs in the loop's thread."""
+    """Queue, schedule and connections of one purpose; runs in the loop's thread."""
 
     def __init__(self, owner: HostAllreduce, purpose: Purpose) -> None:
         self.purpose = purpose
@@ -179,7 +181,7 @@ class Channel:
         width = 4
         if frame.flags & ValueFlag.WIDE:
             width = 8
-            if self.purpose is Purpose.REDUCE_MAX:
+            if self._active.operation is Operation.AGGREGATE_MAX:
                 raise PeerProtocolError("wide values of a maximum")
         if frame.payload_bytes != width * frame.num_values:
             raise PeerProtocolError(f"{frame.num_values} values in {frame.payload_bytes} bytes")

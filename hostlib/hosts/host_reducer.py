@@ -27,6 +27,7 @@ from ..errors import (
     WorkerMissingError,
 )
 from ..peers import PeerServer
+from ..peers.frames import Purpose
 from ..slots.counters import StreamCounters
 from ..slots.wire import Operation
 from ..summation.chunks import ChunkSource
@@ -41,12 +42,12 @@ FLOW_S = 1.5
 
 
 class HostStream:
-    """The tensors of one operation, each reduced as a whole."""
+    """The tensors of one purpose, each reduced as a whole."""
 
-    def __init__(self, reducer: HostReducer, operation: Operation) -> None:
+    def __init__(self, reducer: HostReducer, purpose: Purpose) -> None:
         self.counters = StreamCounters()
         self._reducer = reducer
-        self._operation = operation
+        self._purpose = purpose
         self._unfinished: set[int] = set()  # identities of sources
 
     @property
@@ -80,10 +81,13 @@ class HostStream:
         folded = (source.tensor_id ^ source.tensor_id >> 17) & 0x7FFF
         tag = 1 << 31 | folded << 16 | source.num_elements & 0xFFFF
         parts = SourceParts(source)
-        if self._operation is Operation.AGGREGATE_MAX:
+        if self._purpose is Purpose.REDUCE_EXPONENTS:
             # Few values that take long: they would hold up the peer thread.
             parts.prepare(0, len(parts.values))
-        self._reducer.reduce(self._operation, parts, finish, tag=tag, is_plain=source.is_plain)
+        operation = Operation.AGGREGATE_MAX if source.is_maximum else Operation.AGGREGATE_ADD
+        self._reducer.reduce(
+            operation, parts, finish, tag=tag, is_plain=source.is_plain, purpose=self._purpose
+        )
 
     def _finish(self, source: ChunkSource, *, has_saturated: bool) -> None:
         if id(source) in self._unfinished:
@@ -114,8 +118,8 @@ class HostReducer:
     ) -> None:
         self.view = view
         self.first_tensor = first_tensor
-        self.exponents = HostStream(self, Operation.AGGREGATE_MAX)
-        self.values = HostStream(self, Operation.AGGREGATE_ADD)
+        self.exponents = HostStream(self, Purpose.REDUCE_EXPONENTS)
+        self.values = HostStream(self, Purpose.REDUCE_VALUES)
         self.failure: HostlibError | None = None
         self.multicast: BlockExchange | None = None
         self._news = threading.Event()
@@ -140,6 +144,7 @@ class HostReducer:
         *,
         tag: int,
         is_plain: bool,
+        purpose: Purpose,
     ) -> None:
         """Reduce a tensor's values in place; `then(has_saturated)` is called in the I/O thread."""
 
@@ -154,7 +159,8 @@ class HostReducer:
                 on_done,
                 tag=tag,
                 is_plain=is_plain,
-                parts=parts if operation is Operation.AGGREGATE_ADD else None,
+                parts=parts if purpose is Purpose.REDUCE_VALUES else None,
+                purpose=purpose,
             )
         except PeerError as error:
             self.failure = error

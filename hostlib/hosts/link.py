@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The connection from this worker to one member, for the values of one operation."""
+"""The connection from this worker to one member, for the values of one purpose."""
 
 from __future__ import annotations
 

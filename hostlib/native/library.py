@@ -217,6 +217,7 @@ class SourceStruct(ctypes.Structure):
         ("is_finished", c_bool),
         ("may_be_stale", c_bool),
         ("has_missed", c_bool),
+        ("is_maximum", c_bool),
         ("priority", c_uint8),
         ("large_priority", c_uint8),
         ("num_done", c_uint32),

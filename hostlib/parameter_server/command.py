@@ -26,6 +26,7 @@ from ..config import (
 from ..credentials import Credentials, credentials_in
 from ..errors import ConfigurationError, HostlibError
 from ..observing.logs import LogFormat, set_up_logs
+from ..observing.service_manager import ServiceManager
 from .hot_server.options import HotRowOptions
 from .options import ServerOptions, StragglerDrop
 from .repeated_messages import RepeatFilter
@@ -346,8 +347,13 @@ def _serve(
             from .metrics import serve_metrics  # noqa: PLC0415 - only when it is needed
 
             stack.enter_context(serve_metrics(server, options.metrics, job=options.job))
-        print(f"listening on {server.address}:{server.port}", flush=True)
-        await_stop()
+        listening = f"listening on {server.address}:{server.port}"
+        print(listening, flush=True)
+        manager = ServiceManager()
+        manager.ready(listening)
+        with manager.watching(lambda: server.loop.run(lambda: None)):
+            await_stop()
+        manager.stopping()
         counters = server.counters + server.tables.counters + server.updates.counters
         counters += Counter() if server.groups is None else server.groups.groups.counters
         shown = [*sorted(counters.items()), ("version", server.tables.version)]

@@ -10,11 +10,29 @@ import math
 import socket
 import struct
 import termios
-from typing import Final
+from typing import Final, Protocol
 
 _SO_MAX_PACING_RATE: Final = 47
 _NO_LIMIT: Final = (1 << 32) - 1
 _INT: Final = struct.Struct("=i")
+
+
+class PacedLink(Protocol):
+    """A connection, as far as pacing is concerned."""
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether the kernel has taken all that was sent."""
+        ...
+
+    @property
+    def unacknowledged_bytes(self) -> int:
+        """Bytes that the kernel has taken, and the other end's kernel has not acknowledged."""
+        ...
+
+    def limit_rate(self, bytes_per_s: float) -> None:
+        """Have the kernel pace what it sends, where it can; `math.inf`: no longer."""
+        ...
 
 
 def limit_rate(sock: socket.socket, bytes_per_s: float) -> None:

@@ -43,6 +43,11 @@ class ValueKind(enum.IntEnum):
     READY = 4
     """`fill` prepares the values; the results stay integers."""
     LIMBS = 5
+    INT32_REVERSED = 6
+    """Smaller numbers are larger values, as in the next but one: for minima."""
+    FLOAT32_ORDERED = 7
+    """The values are in the order of the numbers: for maxima. Those of INT32 are anyway."""
+    FLOAT32_REVERSED = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +86,9 @@ class ChunkSource(Protocol):
     has_saturated: bool
     """Whether any result carried the OVERFLOW flag."""
     is_plain: bool
-    """Whether these are sums that the workers agree on nothing for before."""
+    """Whether the workers agree on nothing before."""
+    is_maximum: bool
+    """Whether the results are the largest values, instead of the sums."""
     withheld: NDArray[np.bool_] | None
     """Chunks that this worker does not contribute to, though it takes their results."""
     has_missed: bool
@@ -146,6 +153,7 @@ class TensorChunks:
 class ExponentSource:
     """What workers agree on first for a float tensor: int32 lanes per chunk, maximised."""
 
+    is_maximum = True
     has_missed = False
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None
@@ -243,6 +251,7 @@ class Summand:
 class IntegerSource:
     """An int32 tensor, sent as it is."""
 
+    is_maximum = False
     has_missed = False
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None
@@ -286,6 +295,7 @@ class IntegerSource:
 class FloatSource:
     """A float tensor with agreed exponents."""
 
+    is_maximum = False
     has_missed = False
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None

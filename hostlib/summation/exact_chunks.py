@@ -116,6 +116,7 @@ def is_small(num_values: int, dtype: str, num_workers: int, most_lanes: int | No
 class ExactSource:
     """A float tensor in limbs; implements ChunkSource."""
 
+    is_maximum = False
     has_missed = False
     bitmaps: NDArray[np.uint32] | None = None
     tolerance: ToleranceStruct | None = None

@@ -48,6 +48,7 @@ class NativeSource:
             stale_left=source.may_lose,
             may_be_stale=source.may_lose > 0,
             is_mean=wire.is_mean,
+            is_maximum=source.is_maximum,
             priority=source.priority,
             large_priority=source.large_priority,
         )

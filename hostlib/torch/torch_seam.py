@@ -65,12 +65,21 @@ def run_as_is(kind: type[_Kind]) -> type[_Kind]:
     return kind
 
 
-def make_gloo(options: BackendOptions, prefix: str = "gloo") -> Gloo:
-    """Make a Gloo group as torch.distributed does; its keys in the store begin with `prefix`."""
+def make_gloo(options: BackendOptions, prefix: str = "gloo", *, address: str = "") -> Gloo:
+    """Make a Gloo group as torch.distributed does; its keys in the store begin with `prefix`.
+
+    `address`: this host's for Gloo's connections; "": Gloo chooses, by the host's name.
+    """
     store = PrefixStore(prefix, options.store)
-    gloo = cast("Any", dist.ProcessGroupGloo)(
-        store, options.group_rank, options.group_size, timeout=options.timeout
-    )
+    kind = cast("Any", dist.ProcessGroupGloo)
+    place = (store, options.group_rank, options.group_size)
+    if address:
+        own = kind._Options()
+        own._timeout = options.timeout
+        own._devices = [kind.create_device(hostname=address)]
+        gloo = kind(*place, own)
+    else:
+        gloo = kind(*place, timeout=options.timeout)
     gloo.options.global_ranks_in_group = options.global_ranks_in_group
     gloo.options.group_name = options.group_id
     gloo._set_sequence_number_for_group()

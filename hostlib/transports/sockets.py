@@ -60,8 +60,11 @@ def connect_udp(sock: socket.socket, address: str, udp_port: int) -> None:
         sock.connect((address, udp_port))
     except OSError as error:
         raise AddressUnreachableError(
-            f"no route to {address}:{udp_port} from {sock.getsockname()[0]} ({error.strerror});"
-            " check the address and this host's routes"
+            f"no route to {address}:{udp_port}, the service address of the switch, from"
+            f" {sock.getsockname()[0]} ({error.strerror}); give the switch a free address of this"
+            " host's network: service_address in the controller's file, or `controller run"
+            " --service-address`; or add a route: ip route add"
+            f" {address} dev INTERFACE"
         ) from error
 
 

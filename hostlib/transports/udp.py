@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import final
 
-from ..control.view import Endpoint
+from ..control.view import UNKNOWN_MAC, Endpoint
 from ..errors import TransportError
 from ..native.library import MAX_SOCKETS
 from .interface_mtu import check_mtu
@@ -22,12 +22,13 @@ class UdpTransport(KernelTransport):
     """Transport over a UDP socket that is connected to the switch's address, or over one for each.
 
     The kernel builds the frames and checks the checksums. `address` is this host's on the link to
-    the switch; port 0 takes any free port. The MAC address of `local` is the kernel's business.
+    the switch; port 0 takes any free port. A `mac` is only told to the controller, which needs it
+    of a host that it does not list; without one, `Session.join` looks for it.
     """
 
-    def __init__(self, address: str, udp_port: int = 0) -> None:
+    def __init__(self, address: str, udp_port: int = 0, *, mac: str = UNKNOWN_MAC) -> None:
         sock = open_udp(address, udp_port)
-        local = Endpoint(address=address, udp_port=sock.getsockname()[1])
+        local = Endpoint(address=address, udp_port=sock.getsockname()[1], mac=mac)
         super().__init__(sock, local, title="UDP transport", place=f"UDP socket of {address}")
         self._port_counts: PortCounts | None = None
         self._datagram_bytes = 0

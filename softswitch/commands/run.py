@@ -23,6 +23,7 @@ from .stop_signal import stop_signal
 
 if TYPE_CHECKING:
     from ...hostlib.observing.metrics_server import MetricsServer
+    from ...hostlib.observing.service_manager import ServiceManager
     from ..p4runtime.service.server import P4RuntimeServer
     from .running_trace import RunningTrace
 
@@ -37,10 +38,11 @@ Examples:
   softswitch run router.json --p4info router.p4info.txtpb --entries entries.txt --live \\
     --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --insecure
   softswitch run router.json --p4info router.p4info.txtpb --trace - --trace-port 1 \\
-    --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --insecure
+    --port 1=interface:eno1 --port 2=interface:eno2 --insecure
 
 \b
-Ports: veth:IFNAME, udp:HOST:PORT, udp:HOST:PORT-PEERHOST:PEERPORT, mem (in the process only).
+Ports: interface:IFNAME (a card; veth:IFNAME is the same), udp:HOST:PORT,
+  udp:HOST:PORT-PEERHOST:PEERPORT, mem (in the process only).
 Exit codes: 0 stopped by a signal, 1 an error, 2 wrong usage.
 """
 
@@ -61,6 +63,13 @@ def run(options: RunOptions) -> None:
         with stop_signal() as await_stop, contextlib.ExitStack() as stack:
             _bring_up(options, compiled, stack)
             await_stop()
+            _service_manager().stopping()
+
+
+def _service_manager() -> ServiceManager:
+    from ...hostlib.observing.service_manager import ServiceManager  # noqa: PLC0415 - run alone
+
+    return ServiceManager()
 
 
 def _set_up_logs(options: RunOptions) -> None:
@@ -134,7 +143,8 @@ def _bring_up(
     watch.start()
     stack.callback(watch.close)
     ports = ", ".join(f"{number}={_bound(switch, number)}" for number in sorted(switch.ports.specs))
-    click.echo(f"ready: P4Runtime on {server.address}; ports: {ports or 'none'}")
+    status = f"P4Runtime on {server.address}; ports: {ports or 'none'}"
+    click.echo(f"ready: {status}")
     if options.live:
         from ..live import LiveView, Sampler  # noqa: PLC0415 - rich only when needed
         from ..p4runtime.entities.entry_names import device_reader  # noqa: PLC0415
@@ -152,6 +162,9 @@ def _bring_up(
     if options.ready_fd is not None:
         os.write(options.ready_fd, b"ready\n")
         os.close(options.ready_fd)
+    manager = _service_manager()
+    manager.ready(status)
+    stack.enter_context(manager.watching(switch.ports.all_statistics))
 
 
 def _serve_metrics(switch: Switch, address: str) -> MetricsServer:

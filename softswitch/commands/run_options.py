@@ -31,7 +31,7 @@ def _parse_ports(
         number, _, spec = text.partition("=")
         if not number.isdigit() or not spec:
             number, _, interface = text.partition("@")
-            meant = f"{number}=veth:{interface}" if interface else "1=veth:s1-eth1"
+            meant = f"{number}=interface:{interface}" if interface else "1=interface:eno1"
             raise click.BadParameter(f"{text!r} is not NUMBER=SPEC, e.g. {meant}")
         if int(number) in ports:
             raise click.BadParameter(f"port {number} is given twice")

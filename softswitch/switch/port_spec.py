@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Port descriptions and the errors of opening them.
 
-Forms: `mem`, `veth:IFNAME`, `udp:HOST:PORT[-PEERHOST:PEERPORT]`.
+Forms: `mem`, `interface:IFNAME` (also `veth:IFNAME`), `udp:HOST:PORT[-PEERHOST:PEERPORT]`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from ..errors import (
     CaptureError,
@@ -24,6 +25,9 @@ from ..errors import (
     PortSpecError,
 )
 
+_INTERFACE_KINDS: Final = ("interface", "veth")
+"""A network card is an interface, too; for the switch it is no other port than a veth link."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PortSpec:
@@ -31,7 +35,7 @@ class PortSpec:
 
     text: str
     kind: str
-    """`mem`, `veth` or `udp`."""
+    """`mem`, `veth` (a network interface of any kind) or `udp`."""
     interface: str = ""
     local: tuple[str, int] = ("", 0)
     peer: tuple[str, int] | None = None
@@ -42,7 +46,7 @@ def parse_port_spec(text: str) -> PortSpec:
     kind, _, rest = text.partition(":")
     if kind == "mem" and not rest:
         return PortSpec(text=text, kind="mem")
-    if kind == "veth" and rest:
+    if kind in _INTERFACE_KINDS and rest:
         return PortSpec(text=text, kind="veth", interface=rest)
     if kind == "udp" and rest:
         # A host name may contain a dash: the peer begins after a dash that follows a number.
@@ -57,9 +61,9 @@ def parse_port_spec(text: str) -> PortSpec:
             local=_resolve(text, local),
             peer=_resolve(text, peer) if dash else None,
         )
-    hint = "" if ":" in text else f"; the interface {text} is veth:{text}"
+    hint = "" if ":" in text else f"; the interface {text} is interface:{text}"
     raise PortSpecError(
-        f"port {text!r}: expected mem, veth:IFNAME, udp:HOST:PORT "
+        f"port {text!r}: expected mem, interface:IFNAME, veth:IFNAME, udp:HOST:PORT "
         f"or udp:HOST:PORT-PEERHOST:PEERPORT{hint}"
     )
 

@@ -24,6 +24,7 @@ class PortWatch:
         self._switch = switch
         self._interval_s = interval_s
         specs = {number: parse_port_spec(text) for number, text in switch.ports.specs.items()}
+        self._texts = switch.ports.specs
         self._names = {number: spec.interface for number, spec in specs.items() if spec.interface}
         self._indices = {number: _index(name) for number, name in self._names.items()}
         self._complaints: dict[int, str] = {}
@@ -48,7 +49,7 @@ class PortWatch:
                     self._follow(number, name)
 
     def _follow(self, number: int, name: str) -> None:
-        what = f"port {number} (veth:{name})"
+        what = f"port {number} ({self._texts[number]})"
         index = _index(name)
         if self._indices[number] != GONE:
             logger.warning(

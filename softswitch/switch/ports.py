@@ -60,10 +60,10 @@ class Ports:
         impairments_out: Impairments | None = None,
         capture: Path | None = None,
     ) -> None:
-        """Open a port: `mem`, `veth:IFNAME`, `udp:HOST:PORT` or `udp:HOST:PORT-PEERHOST:PEERPORT`.
+        """Open a port: `mem`, `interface:IFNAME`, `udp:HOST:PORT[-PEERHOST:PEERPORT]`.
 
-        Works on a running switch. `capture` names a pcap file for both directions. Raises
-        PortError subclasses.
+        `veth:IFNAME` is an interface, too. Works on a running switch. `capture` names a pcap file
+        for both directions. Raises PortError subclasses.
         """
         parsed = parse_port_spec(spec)
         if not 0 <= number <= 510:

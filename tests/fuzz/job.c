@@ -39,8 +39,8 @@ static void draw_tensors(job_t *job) {
     job->num_tensors[stream] = between(1, MOST_TENSORS);
     for (uint32_t i = 0; i < job->num_tensors[stream]; i++) {
       tensor_t *tensor = &job->tensors[stream][i];
-      tensor_init(tensor, stream == EXPONENTS ? AGGREGATE_MAX : AGGREGATE_ADD, start, 100 + i, job->num_workers,
-                  job->values_per_packet, !job->is_hostile);
+      operation_t operation = stream == EXPONENTS || draw(3) == 0 ? AGGREGATE_MAX : AGGREGATE_ADD;
+      tensor_init(tensor, operation, start, 100 + i, job->num_workers, job->values_per_packet, !job->is_hostile);
       start += tensor->num_chunks;
     }
   }

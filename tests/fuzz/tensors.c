@@ -13,13 +13,17 @@
 
 // Those of `data`.
 static const uint32_t number_bytes[] = {[VALUES_INT32] = 4,   [VALUES_FLOAT16] = 2, [VALUES_FLOAT32] = 4,
-                                        [VALUES_FLOAT64] = 8, [VALUES_READY] = 4,   [VALUES_LIMBS] = 0};
+                                        [VALUES_FLOAT64] = 8, [VALUES_READY] = 4,   [VALUES_LIMBS] = 0,
+                                        [VALUES_INT32_REVERSED] = 4, [VALUES_FLOAT32_ORDERED] = 4,
+                                        [VALUES_FLOAT32_REVERSED] = 4};
 
 // Arrays have exactly the size that source.h asks for, so that the sanitizer sees what goes beyond.
 static void part_init(tensor_t *tensor, part_t *part, operation_t operation, uint32_t values_per_packet, bool is_first) {
   uint32_t bytes = number_bytes[tensor->kind], slots = tensor->num_chunks * values_per_packet;
-  bool is_integer = tensor->kind == VALUES_INT32 || tensor->kind == VALUES_READY;
+  bool is_reversed = tensor->kind == VALUES_INT32_REVERSED;
+  bool is_integer = tensor->kind == VALUES_INT32 || tensor->kind == VALUES_READY || is_reversed;
   bool is_exact = tensor->kind == VALUES_LIMBS;
+  bool has_factors = tensor->kind >= VALUES_FLOAT16 && tensor->kind <= VALUES_FLOAT64;
   uint16_t *contributors = malloc(tensor->num_chunks * sizeof(uint16_t));
   part->data = malloc((size_t)tensor->num_values * bytes);
   for (uint32_t i = 0; i < tensor->num_values * bytes; i++) ((uint8_t *)part->data)[i] = (uint8_t)draw(256);
@@ -27,6 +31,7 @@ static void part_init(tensor_t *tensor, part_t *part, operation_t operation, uin
     int32_t value = (int32_t)draw(2 * VALUE_LIMIT) - VALUE_LIMIT, *sum = &tensor->expected[i];
     if (tensor->kind == VALUES_READY) store32((uint8_t *)part->data + 4 * (size_t)i, (uint32_t)value);
     else ((int32_t *)part->data)[i] = value;
+    if (is_reversed) value = ~value;
     if (operation == AGGREGATE_ADD) *sum += value;
     else if (is_first || value > *sum) *sum = value;
   }
@@ -42,12 +47,13 @@ static void part_init(tensor_t *tensor, part_t *part, operation_t operation, uin
       .values = tensor->kind,
       .num_ready = tensor->kind == VALUES_READY ? 0 : tensor->num_chunks,
       .data = part->data,
-      .forward = is_integer || is_exact ? NULL : part->factors,
-      .backward = is_integer || is_exact ? NULL : part->factors,
+      .forward = has_factors ? part->factors : NULL,
+      .backward = has_factors ? part->factors : NULL,
       .output = tensor->kind == VALUES_READY || is_exact ? NULL : calloc(slots, bytes),
       .results = tensor->kind == VALUES_READY || is_exact ? calloc(slots, VALUE_BYTES) : NULL,
       .exact = is_exact ? exact_part(&tensor->exact, tensor->num_chunks, contributors, tensor->expected) : NULL,
       .contributors = contributors,
+      .is_maximum = operation == AGGREGATE_MAX,
   };
   for (uint32_t i = 0; i < tensor->num_chunks; i++) contributors[i] = UNTOUCHED;
 }
@@ -67,7 +73,8 @@ void tensor_init(tensor_t *tensor, operation_t operation, uint64_t start, uint32
   exact_t exact = {0};
   values_t kind = draw(2) ? VALUES_INT32 : VALUES_READY;
   if (is_verified && operation == AGGREGATE_ADD && draw(2)) kind = VALUES_LIMBS;
-  if (!is_verified) kind = (values_t)draw(VALUES_LIMBS + 1);
+  if (is_verified && operation == AGGREGATE_MAX && draw(2)) kind = VALUES_INT32_REVERSED;
+  if (!is_verified) kind = (values_t)draw(VALUES_FLOAT32_REVERSED + 1);
   if (kind == VALUES_LIMBS) num_chunks = exact_draw(&exact, values_per_packet, MOST_CHUNKS);
   *tensor = (tensor_t){
       .start = start,
@@ -103,6 +110,7 @@ bool tensor_is_right(const tensor_t *tensor, uint32_t worker, uint32_t values_pe
   const source_t *source = &tensor->parts[worker].source;
   for (uint32_t i = 0; i < tensor->num_chunks * values_per_packet; i++) {
     int32_t got = source->results ? (int32_t)load32(source->results + 4 * (size_t)i) : ((const int32_t *)source->output)[i];
+    if (tensor->kind == VALUES_INT32_REVERSED) got = ~got;
     if (got != tensor->expected[i]) return false;
   }
   return !source->exact || exact_is_right(source->exact, tensor->num_chunks, tensor->expected);

@@ -24,7 +24,7 @@ typedef struct {
   uint32_t tensor_id, num_chunks, num_values;
   values_t kind;
   exact_t exact;     // of VALUES_LIMBS: the layout, without numbers
-  int32_t *expected; // num_chunks * values per packet
+  int32_t *expected; // num_chunks * values per packet, as in results
   part_t parts[MOST_WORKERS];
 } tensor_t;
 

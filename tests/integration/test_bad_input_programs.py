@@ -134,7 +134,10 @@ def test_program_changed_under_a_running_controller(records: Path, tmp_path: Pat
         code, found = live.doctor()
         assert code == 1
         assert found["switch s1 program"][0] == "fail"
-        assert "runs switchfold 2.352 instead of switchfold 2.32" in found["switch s1 program"][1]
+        assert (
+            "runs switchfold 2.352 (wide: 352 values per packet) instead of"
+            in found["switch s1 program"][1]
+        )
         # The testbed's own controller is the only one again, and checks the program itself.
         wait_until(
             lambda: live.show("switch", "show", "s1")["state"] == "wrong program", "its verdict"

@@ -38,12 +38,16 @@ def test_all_contenders_train_what_they_say(
         assert set(run["by_link_share"]) == {"1", "0.5"}
         assert run["target_s"] is None, "nobody recognises all digits"
     plain = rows[BASELINE]["runs"][0]
+    assert "granted_models" not in plain["server_counters"]
     assert (plain["granted"], plain["drops"], plain["grant_wait_s"]) == (0, 0, {})
     assert plain["server_counters"]["ungranted_updates"] == plain["updates"]
     for name in (name for name, each in able.items() if each.is_scheduled):
         (run,) = rows[name]["runs"]
         assert run["granted"] == run["updates"] > 0, name
         assert run["grant_wait_s"]["p50"] > 0
+        counters = run["server_counters"]
+        assert counters["granted_models"] > 0, name
+        assert not counters.get("ungranted_models"), name
     assert len(content["control_trips_s"]) == evaluation.CONTROL_TRIPS
     text = (tmp_path / "out" / "fabric.md").read_text()
     assert "| scheduled | never |" in text

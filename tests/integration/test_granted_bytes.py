@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""At a worker's interface: no byte of an update before its grant, and none of a dropped one."""
+"""At the interfaces: no byte of an update or a model before its grant, none of a dropped one."""
 
 from __future__ import annotations
 
@@ -74,6 +74,10 @@ class Scene:
             controller=self.fake.address, job="train", host=host, grant_wait_s=WAIT_S
         )
 
+    def served(self) -> int:
+        """Return how many bytes the server's interface has sent."""
+        return self._fabric.carried()[1][0]
+
     def sent(self) -> int:
         """Return how many bytes the worker's interface has sent."""
         return self._fabric.carried()[0][0]
@@ -113,6 +117,21 @@ def test_no_byte_of_an_update_leaves_before_its_grant(scene: Scene) -> None:
     scene.fake.tell(worker(0), granted(1, 0, (0.0, 1.0, RATE)))
     assert futures[0].result(WAIT_S).parts[0].is_granted
     assert scene.sent() - before >= UPDATE_BYTES
+
+
+def test_no_byte_of_a_model_leaves_before_its_grant(scene: Scene) -> None:
+    scene.fake.grants_models = False
+    before = scene.served()
+    future = scene.worker.get()
+    (asked,) = scene.fake.wait_for(server(), "model_requested")
+    beats = len(scene.fake.said(server(), "heartbeat"))
+    scene.fake.wait_for(server(), "heartbeat", beats + 2)
+    assert not future.done()
+    assert scene.served() - before < SMALL_BYTES
+    scene.fake.tell(server(), granted(asked.transfer_id, 0, (0.0, 1.0, RATE)))
+    assert not future.result(WAIT_S).any()
+    assert scene.served() - before >= UPDATE_BYTES
+    assert not scene.server.updates.counters["ungranted_models"]
 
 
 def test_no_byte_of_a_dropped_update_leaves(scene: Scene) -> None:

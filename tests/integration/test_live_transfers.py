@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed's controller plans the updates of workers, is killed, and plans again."""
+"""A testbed's controller plans updates and models of workers, is killed, and plans again."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 
@@ -31,6 +32,7 @@ NUM_VALUES = 1 << 16
 RATE = 100_000_000
 LIMIT_S = 120.0
 JOB = "train"
+FATES = ("granted_models", "ungranted_models", "refused_models")
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 pytestmark = [pytest.mark.root, needs_root]
@@ -117,8 +119,14 @@ class Training:
             self.total += update
         return [outcome.parts[0].is_granted for outcome in outcomes]
 
-    def model(self) -> Values:
-        return self.workers[0].get().result(LIMIT_S)
+    def model(self, fate: str) -> Values:
+        """Return the model; it must have travelled with that fate: granted or ungranted."""
+        counters = self.server.updates.counters
+        before = Counter(counters)
+        model = self.workers[0].get().result(LIMIT_S)
+        sent = {name: counters[name] - before[name] for name in FATES}
+        assert sent == {name: int(name == f"{fate}_models") for name in FATES}
+        return model
 
 
 def test_updates_travel_by_grants_and_go_on_without_the_controller(
@@ -127,10 +135,10 @@ def test_updates_travel_by_grants_and_go_on_without_the_controller(
     with Training(testbed, tmp_path / "log") as training:
         seeds = iter(range(1000))
         wait_until(lambda: all(training.push_all(next(seeds))), "grants for all", LIMIT_S)
-        assert np.array_equal(training.model(), training.total)
+        assert np.array_equal(training.model("granted"), training.total)
         testbed.stop_controller()
         assert not any(training.push_all(next(seeds)))
-        assert np.array_equal(training.model(), training.total)
+        assert np.array_equal(training.model("ungranted"), training.total)
         testbed.start_controller()
         wait_until(lambda: all(training.push_all(next(seeds))), "grants again", LIMIT_S)
-        assert np.array_equal(training.model(), training.total)
+        assert np.array_equal(training.model("granted"), training.total)

@@ -41,7 +41,7 @@ def check_disagreement(seen: dict[str, Any], rank: int) -> None:
         seen["operations"],
         mismatch,
         f"rank {rank}, {kinds[rank]} 1 of group 'default'",
-        "rank 0 all_reduce 1, sum of float32 (10,); rank 1 all_reduce 1, MAX of float32 (10,)"
+        "rank 0 all_reduce 1, sum of float32 (10,); rank 1 all_reduce 1, PRODUCT of float32 (10,)"
         " by Gloo; rank 2 barrier 1, by Gloo; call the same ones",
     )
     barrier = "ranks [0, 2] barrier 1, by Gloo; rank 1 all_gather 1, by Gloo; call the same"

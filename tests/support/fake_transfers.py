@@ -93,9 +93,14 @@ class FakeTransfers(transfers_pb2_grpc.TransfersServicer):
         address: str = f"{LOOPBACK}:0",
         *,
         grant_wait_s: float = WAIT_S,
+        model_wait_s: float | None = None,
         refuse: tuple[grpc.StatusCode, str] | None = None,
     ) -> None:
         self.policy, self.grant_wait_s, self.refuse = policy, grant_wait_s, refuse
+        self.model_wait_s = grant_wait_s if model_wait_s is None else model_wait_s
+        """How long servers wait for grants of models."""
+        self.grants_models = True
+        """Whether servers may send each model at once; if not, `policy` answers."""
         self.next_sequence = 0
         self.next_transfer_id = 1
         self.seen: list[tuple[Caller, api.StationMessage]] = []
@@ -133,7 +138,7 @@ class FakeTransfers(transfers_pb2_grpc.TransfersServicer):
             context.abort(*self.refuse)
         outbox: queue.SimpleQueue[Outgoing] = queue.SimpleQueue()
         told = api.Registered(
-            grant_wait_s=self.grant_wait_s,
+            grant_wait_s=self.model_wait_s if is_server else self.grant_wait_s,
             lease_s=10.0,
             next_transfer_id=self.next_transfer_id,
             next_sequence=max(self.next_sequence, first.register.next_sequence),
@@ -160,7 +165,10 @@ class FakeTransfers(transfers_pb2_grpc.TransfersServicer):
         with contextlib.suppress(Exception):  # grpc's own, when the stream ends
             for message in messages:
                 self._note(caller, message)
-                self.policy(self, caller, message)
+                if message.HasField("model_requested") and self.grants_models:
+                    self.tell(caller, granted(message.model_requested.transfer_id, 0))
+                else:
+                    self.policy(self, caller, message)
         outbox.put(None)
 
     def _note(self, caller: Caller, message: api.StationMessage) -> None:

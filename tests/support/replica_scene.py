@@ -100,9 +100,11 @@ class ReplicaScene:
         optimiser: Optimiser | None = None,
         replica_mbit: int = 100,
         has_replica: bool = True,
+        num_late: int = 0,
         log: Path | None = None,
         **transfers: Any,
     ) -> None:
+        """The last `num_late` workers are not started here."""
         self.timeline = folder / "transfers.jsonl"
         self._num_workers, self._div_max = max(1, num_workers), div_max
         self.definition = TensorDefinition(
@@ -118,7 +120,7 @@ class ReplicaScene:
             self._stack.callback(self.controller.close)
             self.server = self.serve("server", "h1", log=log)
             self.replica = self.serve("replica", "h2") if has_replica else None
-            self.workers = [self.work(number) for number in range(num_workers)]
+            self.workers = [self.work(number) for number in range(num_workers - num_late)]
         except BaseException:
             self._stack.close()
             raise
@@ -179,11 +181,17 @@ class ReplicaScene:
         wait_until(lambda: job.replicas.station_of(0) is None, "there is a replica")
 
     def await_drained(self) -> None:
-        """Wait until the replica has applied all that the server has."""
+        """Wait until the replica has applied all that the server has, and `models` has both."""
         assert self.replica is not None
         ours, theirs = self.replica.tables.state, self.server.tables.state
+
+        def is_drained() -> bool:
+            number = theirs.num_commits
+            are_noted = all(number in models for models in self.models.values())
+            return ours.num_commits == number and are_noted
+
         wait_until(
-            lambda: ours.num_commits == theirs.num_commits,
+            is_drained,
             lambda: f"the replica has {ours.num_commits} updates, the server {theirs.num_commits}",
         )
 

@@ -213,7 +213,7 @@ def _ordered(rank: int) -> dict[str, Any]:
     def by_gloo(tensor: torch.Tensor) -> None:
         dist.all_reduce(tensor, async_op=True)
         _hold_copies(tensor)
-        dist.all_reduce(tensor, op=dist.ReduceOp.MAX)
+        dist.broadcast(tensor, src=0)  # of what all ranks have
 
     def in_callback(tensor: torch.Tensor) -> None:
         future = _dist.all_reduce(tensor, async_op=True).get_future()

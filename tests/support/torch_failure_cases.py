@@ -138,7 +138,7 @@ def fail(rank: int, folder: str) -> dict[str, Any]:
 
     def disagree() -> Any:
         if rank:  # which run by Gloo
-            return f.summed(10, op="MAX") if odd else dist.barrier()
+            return f.summed(10, op="PRODUCT") if odd else dist.barrier()
         work = dist.all_reduce(torch.ones(10), async_op=True)
         future = work.get_future().then(_value)
         try:

@@ -28,7 +28,7 @@ from typing import Any
 
 import pytest
 
-TORCH_REASON = "PyTorch is not installed; make deps-torch, or pip install 'switchfold[torch]'"
+TORCH_REASON = "PyTorch is not installed; make deps-torch, or pip install '.[torch]'"
 NUM_HOSTS = 4
 _FOLDER = Path(__file__).parent
 _ENDED_UNSAID = "ended without a result"

@@ -33,8 +33,8 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64")
 for _op, _dtypes in {
     "SUM": (*_FLOATS, "int32", "int64", "uint8", "int8", "complex64"),
     "AVG": _FLOATS,
-    "MAX": ("float32", "float64", "int32", "int64"),
-    "MIN": ("float32", "bfloat16", "int32"),
+    "MAX": ("float16", "bfloat16", "float32", "float64", "int32", "int64", "uint8"),
+    "MIN": ("float16", "bfloat16", "float32", "float64", "int32", "int64"),
     "PRODUCT": ("float32", "int32", "int64"),
     "BAND": ("int32",),
     "BOR": ("int32",),
@@ -84,6 +84,8 @@ for _op, _dtype, _count in (
     ("SUM", "int32", LARGE),
     ("SUM", "int64", 9),
     ("MAX", "float32", LARGE),
+    ("MIN", "bfloat16", 2 * LARGE),
+    ("MAX", "int32", LARGE),
 ):
     _is_sum = _op == "SUM" and "float" in _dtype
     case(sums=_is_sum, name=f"reduce_{_op}_{_dtype}_{_count}")(_reduce(_op, _dtype, _count))
@@ -261,7 +263,7 @@ def all_reduce_of_tensors_that_are_under_way(scene: Scene) -> Seen:
     """Each must see the results of those before; Gloo's threads would run them at the same time."""
     base = scene.random(3000, dtype="int32") % 2
     halves = base.view(2, 1500)
-    max_ = scene.dist.ReduceOp.MAX
+    product = scene.dist.ReduceOp.PRODUCT
     last = (base[::2], halves[1], halves.T[:5], base)
     for tensor in (base, base, base[1000:], *last):
         if scene.backend == "gloo":
@@ -270,7 +272,7 @@ def all_reduce_of_tensors_that_are_under_way(scene: Scene) -> Seen:
             tensor.copy_(dense)
         else:
             scene.dist.all_reduce(tensor, async_op=True)
-    scene.dist.all_reduce(base[:2000], op=max_)  # by Gloo, after those on the switch
+    scene.dist.all_reduce(base[:2000], op=product)  # by Gloo, after those on the switch
     return base
 
 

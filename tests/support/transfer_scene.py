@@ -20,6 +20,8 @@ from table_cluster import TableCluster
 from time_bound import wait_until
 
 WAIT_S = 120.0
+MODEL_WAIT_S = 0.1
+"""Most tests stop the scheduler for the sake of updates, and must not wait for models then."""
 JOB = "train"
 VALUES = 3000
 DEFINITION = TensorDefinition(name="w", num_values=VALUES, block_values=100)
@@ -50,14 +52,22 @@ class TransferScene:
         definition: TensorDefinition = DEFINITION,
         are_servers_stations: bool = True,
         grant_wait_s: float = WAIT_S,
+        model_wait_s: float | None = None,
         server: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
+        """`model_wait_s`: the policy answers for models, and servers wait so long for it; None:
+        models are granted at once.
+        """
         self.definition = definition
+        self._model_wait_s = MODEL_WAIT_S if model_wait_s is None else model_wait_s
         self._stack = contextlib.ExitStack()
         try:
-            self.fake = FakeTransfers(policy or _never, grant_wait_s=grant_wait_s)
+            self.fake = FakeTransfers(
+                policy or _never, grant_wait_s=grant_wait_s, model_wait_s=self._model_wait_s
+            )
             self._stack.callback(self.fake.stop)
+            self.fake.grants_models = model_wait_s is None
             self.address = self.fake.address
             if policy is None:
                 self.fake.stop()
@@ -67,7 +77,7 @@ class TransferScene:
                     num_workers,
                     num_servers,
                     folder,
-                    transfers=self.options("hs") if are_servers_stations else None,
+                    transfers=self._server_options() if are_servers_stations else None,
                     **server or {},
                 )
             )
@@ -81,6 +91,9 @@ class TransferScene:
         services = [each.updates for each in self.cluster.servers]
         return all(each._is_registered or each.problem for each in services)
 
+    def _server_options(self) -> TransferOptions:
+        return self.options("hs", grant_wait_s=self._model_wait_s)
+
     def options(self, host: str, **changes: Any) -> TransferOptions:
         fields: dict[str, Any] = {
             "controller": self.address,
@@ -92,7 +105,9 @@ class TransferScene:
 
     def restart_scheduler(self, policy: Policy) -> FakeTransfers:
         """Start another scheduler at the same address."""
-        self.fake = FakeTransfers(policy, self.address, grant_wait_s=WAIT_S)
+        self.fake = FakeTransfers(
+            policy, self.address, grant_wait_s=WAIT_S, model_wait_s=self._model_wait_s
+        )
         self._stack.callback(self.fake.stop)
         return self.fake
 

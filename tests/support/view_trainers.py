@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchfold.hostlib.future import AllreduceFuture
+from switchfold.hostlib.options import ReduceOperation
 from switchfold.hostlib.session import Session
 from time_bound import wait_until
 from view_driver import ViewDriver
@@ -25,8 +26,18 @@ def tensor(number: int, worker_id: int) -> NDArray[Any]:
     return values.astype((np.float32, np.int32, np.float64)[number % 3])
 
 
+def operation(number: int) -> ReduceOperation:
+    """How a tensor is reduced: maxima and minima, of float32 and int32, are among sums."""
+    if number % 2 == 0 or number % 3 == 2:
+        return "sum"
+    return "max" if number % 4 == 1 else "min"
+
+
 def expected(number: int, members: tuple[int, ...]) -> NDArray[Any]:
-    return np.sum([tensor(number, i) for i in members], axis=0)
+    tensors = [tensor(number, i) for i in members]
+    if operation(number) == "sum":
+        return np.sum(tensors, axis=0)
+    return np.max(tensors, axis=0) if operation(number) == "max" else np.min(tensors, axis=0)
 
 
 class Pace:
@@ -68,7 +79,9 @@ class Trainer:
             under_way: dict[int, AllreduceFuture] = {}
             for number in range(self._first, NUM_TENSORS):
                 self._pace.wait(number)
-                under_way[number] = self._session.allreduce(tensor(number, self._worker_id))
+                under_way[number] = self._session.allreduce(
+                    tensor(number, self._worker_id), operation(number)
+                )
                 if len(under_way) > 3:
                     self._finish(*next(iter(under_way.items())))
                     del under_way[next(iter(under_way))]

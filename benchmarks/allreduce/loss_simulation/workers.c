@@ -121,7 +121,7 @@ worker_t *worker_new(uint32_t job, uint32_t number) {
   }
   stream_options_t options = options_of(number, num_trees);
   bool has_memory = worker->output && worker->contributors && worker->bitmaps &&
-                    stream_init(&worker->stream, &worker->base, &options, AGGREGATE_ADD, worker->closers, worker->slots, SLOTS);
+                    stream_init(&worker->stream, &worker->base, &options, worker->closers, worker->slots, SLOTS);
   if (!has_memory) fail("no memory");
   return worker;
 }

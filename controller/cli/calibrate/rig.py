@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import sys
@@ -19,6 +18,7 @@ from ....bmv2_topos.processes.processes import read_records
 from ....hostlib.schemes.calibration_file import MeasuredFigure
 from ....hostlib.schemes.wire_cost import ina_frames
 from ....hostlib.slots.wire import VALUES_PER_PACKET_WIDE
+from ..installed_torch import has_torch
 from .components import LOOPBACK
 from .errors import CalibrationRunError
 
@@ -45,7 +45,7 @@ class CalibrationPlan:
 
 def ring_kind() -> str:
     """Return "gloo" if there is torch, else "host"."""
-    return "gloo" if importlib.util.find_spec("torch") else "host"
+    return "gloo" if has_torch() else "host"
 
 
 def measure_switch(plan: CalibrationPlan) -> dict[str, MeasuredFigure]:

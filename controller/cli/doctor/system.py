@@ -18,7 +18,7 @@ from ...api.operator_api import operator_pb2 as pb
 from ...api.operator_client import OperatorClient
 from ...config import SwitchConfig
 from ...errors import ConfigError, ControllerError, ControllerUnreachableError, SwitchError
-from ...switches.program import PROGRAM_NAME, describe
+from ...switches.program import PROGRAM_NAME, describe, variant_of, variant_text
 from ...switches.switch_call import fetch_pipeline, switch_credentials, switch_problem
 from .check import Check, fail, ok, warn
 from .symptoms import check_counts, check_spoofed
@@ -163,8 +163,8 @@ def check_program(
     if info.name != PROGRAM_NAME or (wanted and running != wanted):
         return fail(
             what,
-            f"runs {running} instead of {wanted or PROGRAM_NAME}",
-            "start the controller with --replace-program, or choose the other --variant",
+            f"runs {variant_text(running)} instead of {variant_text(wanted or PROGRAM_NAME)}",
+            _replace_remedy(variant_of(running)),
         )
     wire_version = info.version.partition(".")[0]
     if wire_version != str(WIRE_VERSION):
@@ -174,6 +174,11 @@ def check_program(
             "install the same release here and on the controller's machine",
         )
     return ok(what, f"runs {running}, wire version {WIRE_VERSION} like this host")
+
+
+def _replace_remedy(running: str) -> str:
+    other = f"with --variant {running}, or " if running else ""
+    return f"start the controller {other}with --replace-program, which loads its own program"
 
 
 def check_switch_state(client: OperatorClient, switch: pb.Switch) -> list[Check]:

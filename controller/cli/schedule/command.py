@@ -28,7 +28,7 @@ _INTERVAL_S: Final = 1.0
 
 @click.group(epilog=_EXIT_CODES)
 def schedule() -> None:
-    """Look at live transfers of updates."""
+    """Look at live transfers of updates and models."""
 
 
 @schedule.command("show", epilog=_EXIT_CODES)
@@ -42,7 +42,9 @@ def show_schedule(name: str, is_watched: bool, client: OperatorClient, is_json: 
     """Show which updates of JOB wait, travel and were dropped, and what became of the others.
 
     The chart has the plans of grants: when each update travels. Its place is that in its server's
-    commit sequence. Ungranted updates came directly, since their worker had no answer in time.
+    commit sequence. A model travels from server to worker, and has no place; a line for the replica
+    is an update's copy on its path there. Ungranted updates came directly, since their worker had
+    no answer in time.
     Groups are updates that an idle worker adds up, so that the server gets one message.
     Hosts are listed whose links carry less than the file says, by what workers report.
 

@@ -31,7 +31,7 @@ def head_lines(report: pb.ScheduleReport) -> list[str]:
         _mode(report),
         f"div_max {report.div_max:g}" if report.HasField("div_max") else "",
     )
-    states = [transfer.state for transfer in report.transfers]
+    states = [transfer.state for transfer in report.transfers if _is_update(transfer)]
     waiting = states.count("waiting") + states.count("parked")
     lines = [
         f"job {report.job}: {', '.join(filter(None, bounds))}; for {report.age_s:.0f} s",
@@ -42,6 +42,12 @@ def head_lines(report: pb.ScheduleReport) -> list[str]:
         lines.append(
             f"  {seconds(report.decide_s / report.decisions)} of the processor for a decision,"
             f" {seconds(report.longest_s)} for the longest batch"
+        )
+    if report.models.requested:
+        counts = report.models
+        lines.append(
+            f"  {counts.requested} models asked for, {counts.granted} granted; {counts.ungranted}"
+            f" went without a grant, {counts.withdrawn} were given up"
         )
     if report.num_groups:
         lines.append(
@@ -54,6 +60,10 @@ def head_lines(report: pb.ScheduleReport) -> list[str]:
     return lines
 
 
+def _is_update(transfer: pb.ScheduledTransfer) -> bool:
+    return transfer.kind in ("", "update")  # earlier controllers have nothing else to show
+
+
 def _mode(report: pb.ScheduleReport) -> str:
     if report.HasField("staleness"):
         return f"staleness {report.staleness}" if report.staleness else "synchronous"
@@ -61,7 +71,10 @@ def _mode(report: pb.ScheduleReport) -> str:
 
 
 def chart_lines(report: pb.ScheduleReport) -> list[str]:
-    """Return the plans of grants over time, the present marked; none if nothing was granted."""
+    """Return the plans of grants over time, the present marked; none if nothing was granted.
+
+    Models, and copies of updates for replicas, say so instead of a place.
+    """
     shown = [
         each
         for each in report.transfers
@@ -85,9 +98,9 @@ def chart_lines(report: pb.ScheduleReport) -> list[str]:
         if bar[now] == " ":
             bar[now] = "|"
         size = amount(each.size_bytes, "B")
+        place = each.sequence if _is_update(each) else each.kind
         lines.append(
-            f"{each.worker_id:>7}{each.server_id:>7}{each.sequence:>8}{size:>10} "
-            f"{''.join(bar).rstrip()}"
+            f"{each.worker_id:>7}{each.server_id:>7}{place:>8}{size:>10} {''.join(bar).rstrip()}"
         )
     lines.append("  # granted  + arrived early  = applied  x given up  | now")
     return lines
@@ -112,7 +125,7 @@ def queue_rows(report: pb.ScheduleReport) -> Iterator[tuple[object, ...]]:
             each.worker_id,
             each.server_id,
             amount(each.size_bytes, "B"),
-            each.version,
+            each.version if _is_update(each) else each.kind,
             each.state,
             f"{-each.requested_s:.1f} s ago",
             each.reason,

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ import click
 from ....hostlib.loss_fill import FillPolicy
 from ....hostlib.tolerance_file import read_models, store_model
 from ...errors import ConfigError, ToolError
+from ..installed_torch import has_torch
 from ..output import print_table
 from .outcome import FoundTolerance, RateResult, TrainingOutcome, judge
 from .plot import KINDS, draw_tolerances
@@ -182,11 +182,6 @@ def tolerance(  # noqa: PLR0913 - click passes options by name
             if picture is not None:
                 draw_tolerances(read_models(out), picture)
     click.echo(f"{out}: {', '.join(sources)}")
-
-
-def has_torch() -> bool:
-    """Tell whether PyTorch is installed; it is not loaded here."""
-    return importlib.util.find_spec("torch") is not None
 
 
 def _find(rig: ToleranceRig, plan: TrainingPlan) -> FoundTolerance:

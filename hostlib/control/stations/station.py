@@ -17,6 +17,7 @@ from ...credentials.tokens import token_problem
 from ...errors import ConfigurationError, HostlibError, JobRefusedError
 from ..controller_addresses import ControllerAddresses
 from ..kept_stream import KeptStream
+from .model_terms import ModelReport
 from .replica_terms import ReplicaEvent, ReplicaReport
 
 if TYPE_CHECKING:
@@ -150,7 +151,10 @@ class GroupHop(NamedTuple):
 
 
 class TransferGranted(NamedTuple):
-    """A worker may send an update within these spans; after the last one, at its rate."""
+    """A worker may send an update within these spans; after the last one, at its rate.
+
+    Likewise a server a model, which has no sequence and no factor.
+    """
 
     transfer_id: int
     spans: tuple[GrantedSpan, ...]
@@ -175,7 +179,10 @@ class TransferDropped(NamedTuple):
 
 
 class TransferRefused(NamedTuple):
-    """A worker does not ask for this transfer again; the stream ends, and is opened again."""
+    """A worker does not ask for this transfer again; the stream ends, and is opened again.
+
+    A server sends this model without a grant; its stream stays.
+    """
 
     transfer_id: int
     reason: str
@@ -258,7 +265,10 @@ class TransferDelivered(NamedTuple):
 
 
 class TransferWithdrawn(NamedTuple):
-    """A worker does not wait for an answer any longer, or gives an update up."""
+    """A worker does not wait for an answer any longer, or gives an update up.
+
+    Likewise a server, with a model.
+    """
 
     transfer_id: int
     is_sent_ungranted: bool
@@ -273,7 +283,10 @@ class UpdatesCommitted(NamedTuple):
 
 
 class RateObserved(NamedTuple):
-    """How fast a granted update went, from its first byte until its last one was acknowledged."""
+    """How fast a granted update went, from its first byte until its last one was acknowledged.
+
+    Likewise a model; the server says so before ModelDelivered.
+    """
 
     transfer_id: int
     size_bytes: int
@@ -305,6 +318,7 @@ StationReport = (
     | RateObserved
     | UpdateGathered
     | GroupLeft
+    | ModelReport
     | ReplicaReport
 )
 
@@ -390,7 +404,8 @@ class TransferStation:
     def _tell(self, event: StationEvent) -> None:
         if isinstance(event, StationRegistered):
             event = event._replace(registration=self._registration)
-        self._has_refused_one |= isinstance(event, TransferRefused)
+        is_worker = self._request.kind is StationKind.WORKER
+        self._has_refused_one |= is_worker and isinstance(event, TransferRefused)
         self._on_event(event)
 
     def _may_reopen(self, error: HostlibError) -> bool:

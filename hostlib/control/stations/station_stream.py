@@ -17,6 +17,7 @@ from ..controller_channel import ControllerChannel
 from ..grpc_seam import load_grpc
 from ..stream_refusal import stream_refusal
 from ..transfers_api import transfers_pb2 as api
+from .model_terms import ModelDelivered, ModelRequested
 from .replica_stream import replica_event, replica_message
 from .station import (
     CommitExpected,
@@ -158,6 +159,10 @@ def _message(  # noqa: PLR0911 - one for each kind
         return api.StationMessage(gathered=api.UpdateGathered(**fields))
     if isinstance(report, GroupLeft):
         return api.StationMessage(left=api.GroupLeft(**fields))
+    if isinstance(report, ModelRequested):
+        return api.StationMessage(model_requested=api.ModelRequested(**fields))
+    if isinstance(report, ModelDelivered):
+        return api.StationMessage(model_delivered=api.ModelDelivered(**fields))
     if not isinstance(report, UpdatesCommitted):
         return replica_message(report)
     return api.StationMessage(committed=api.UpdatesCommitted(**fields))

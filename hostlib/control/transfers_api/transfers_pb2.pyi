@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class StationMessage(_message.Message):
-    __slots__ = ("register", "heartbeat", "requested", "delivered", "withdrawn", "committed", "rate_observed", "gathered", "left", "replica_ready", "state", "replica_received", "replica_failed")
+    __slots__ = ("register", "heartbeat", "requested", "delivered", "withdrawn", "committed", "rate_observed", "gathered", "left", "replica_ready", "state", "replica_received", "replica_failed", "model_requested", "model_delivered")
     REGISTER_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_FIELD_NUMBER: _ClassVar[int]
@@ -22,6 +22,8 @@ class StationMessage(_message.Message):
     STATE_FIELD_NUMBER: _ClassVar[int]
     REPLICA_RECEIVED_FIELD_NUMBER: _ClassVar[int]
     REPLICA_FAILED_FIELD_NUMBER: _ClassVar[int]
+    MODEL_REQUESTED_FIELD_NUMBER: _ClassVar[int]
+    MODEL_DELIVERED_FIELD_NUMBER: _ClassVar[int]
     register: Register
     heartbeat: Heartbeat
     requested: TransferRequested
@@ -35,7 +37,9 @@ class StationMessage(_message.Message):
     state: StateReported
     replica_received: ReplicaReceived
     replica_failed: ReplicaFailed
-    def __init__(self, register: _Optional[_Union[Register, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., requested: _Optional[_Union[TransferRequested, _Mapping]] = ..., delivered: _Optional[_Union[TransferDelivered, _Mapping]] = ..., withdrawn: _Optional[_Union[TransferWithdrawn, _Mapping]] = ..., committed: _Optional[_Union[UpdatesCommitted, _Mapping]] = ..., rate_observed: _Optional[_Union[RateObserved, _Mapping]] = ..., gathered: _Optional[_Union[UpdateGathered, _Mapping]] = ..., left: _Optional[_Union[GroupLeft, _Mapping]] = ..., replica_ready: _Optional[_Union[ReplicaReady, _Mapping]] = ..., state: _Optional[_Union[StateReported, _Mapping]] = ..., replica_received: _Optional[_Union[ReplicaReceived, _Mapping]] = ..., replica_failed: _Optional[_Union[ReplicaFailed, _Mapping]] = ...) -> None: ...
+    model_requested: ModelRequested
+    model_delivered: ModelDelivered
+    def __init__(self, register: _Optional[_Union[Register, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., requested: _Optional[_Union[TransferRequested, _Mapping]] = ..., delivered: _Optional[_Union[TransferDelivered, _Mapping]] = ..., withdrawn: _Optional[_Union[TransferWithdrawn, _Mapping]] = ..., committed: _Optional[_Union[UpdatesCommitted, _Mapping]] = ..., rate_observed: _Optional[_Union[RateObserved, _Mapping]] = ..., gathered: _Optional[_Union[UpdateGathered, _Mapping]] = ..., left: _Optional[_Union[GroupLeft, _Mapping]] = ..., replica_ready: _Optional[_Union[ReplicaReady, _Mapping]] = ..., state: _Optional[_Union[StateReported, _Mapping]] = ..., replica_received: _Optional[_Union[ReplicaReceived, _Mapping]] = ..., replica_failed: _Optional[_Union[ReplicaFailed, _Mapping]] = ..., model_requested: _Optional[_Union[ModelRequested, _Mapping]] = ..., model_delivered: _Optional[_Union[ModelDelivered, _Mapping]] = ...) -> None: ...
 
 class SchedulerMessage(_message.Message):
     __slots__ = ("registered", "granted", "dropped", "expected", "skipped", "gather", "refused", "replica_known", "report_state", "replica_joined", "replica_left", "allowed", "server_moved", "promoted")
@@ -406,3 +410,19 @@ class ReplicaPromoted(_message.Message):
     first_lost: int
     next_sequence: int
     def __init__(self, first_lost: _Optional[int] = ..., next_sequence: _Optional[int] = ...) -> None: ...
+
+class ModelRequested(_message.Message):
+    __slots__ = ("transfer_id", "worker_id", "size_bytes")
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    transfer_id: int
+    worker_id: int
+    size_bytes: int
+    def __init__(self, transfer_id: _Optional[int] = ..., worker_id: _Optional[int] = ..., size_bytes: _Optional[int] = ...) -> None: ...
+
+class ModelDelivered(_message.Message):
+    __slots__ = ("transfer_id",)
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    transfer_id: int
+    def __init__(self, transfer_id: _Optional[int] = ...) -> None: ...

@@ -63,10 +63,12 @@ reducer_t *reducer_new(transport_t *transport, const stream_options_t *options, 
   reducer->slot_count = slot_count;
   reducer->pace = pace_new(options->coalesce_s);
   stream_t *exponents = &reducer->streams[EXPONENTS], *values = &reducer->streams[VALUES];
+  stream_options_t of_exponents = *options;
+  of_exponents.has_statements = false; // all of them are wanted
   bool has_memory =
       make_slot_map(reducer, tree_ids, tree_slots, closers, places) && make_blocks(reducer, members) &&
-      stream_init(exponents, transport, options, AGGREGATE_MAX, reducer->closers, reducer->slots, exponent_slots) &&
-      stream_init(values, transport, options, AGGREGATE_ADD, reducer->closers, reducer->slots + exponent_slots,
+      stream_init(exponents, transport, &of_exponents, reducer->closers, reducer->slots, exponent_slots) &&
+      stream_init(values, transport, options, reducer->closers, reducer->slots + exponent_slots,
                   slot_count - exponent_slots);
   if (has_memory) return reducer;
   reducer_free(reducer);

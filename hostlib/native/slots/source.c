@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "header.h"
+#include "../values/ordered.h"
 #include "../values/quantization.h"
 
 static uint64_t first_of(uint32_t chunk, uint32_t values_per_packet) { return (uint64_t)chunk * values_per_packet; }
@@ -18,6 +19,10 @@ static uint32_t numbers_in(const source_t *source, uint32_t chunk, uint32_t valu
 static float factor32(const void *factors, uint32_t chunk) { return ((const float *)factors)[chunk]; }
 
 static double factor64(const void *factors, uint32_t chunk) { return ((const double *)factors)[chunk]; }
+
+static winner_t winner_of(const source_t *source) {
+  return source->values == VALUES_FLOAT32_REVERSED ? SMALLER_WINS : LARGER_WINS;
+}
 
 static void fill(const source_t *source, uint32_t chunk, uint8_t *values, uint32_t values_per_packet, byte_order_t order) {
   uint32_t count = numbers_in(source, chunk, values_per_packet);
@@ -41,6 +46,13 @@ static void fill(const source_t *source, uint32_t chunk, uint8_t *values, uint32
     if (factor64(source->forward, chunk) == 0) break;
     float64_to_values((const double *)source->data + first, factor64(source->forward, chunk), values, count, order);
     return;
+  case VALUES_INT32_REVERSED:
+    int32_to_ordered((const int32_t *)source->data + first, SMALLER_WINS, values, count, order);
+    return;
+  case VALUES_FLOAT32_ORDERED:
+  case VALUES_FLOAT32_REVERSED:
+    float32_to_ordered((const uint32_t *)source->data + first, winner_of(source), values, count, order);
+    return;
   }
   memset(values, 0, (size_t)VALUE_BYTES * count);
 }
@@ -63,6 +75,13 @@ static void take(source_t *source, uint32_t chunk, const uint8_t *values, uint32
   case VALUES_FLOAT64:
     float64_from_values(values, divisor, factor64(source->backward, chunk), (double *)source->output + first,
                         values_per_packet, order);
+    return;
+  case VALUES_INT32_REVERSED:
+    int32_from_ordered(values, SMALLER_WINS, (int32_t *)source->output + first, values_per_packet, order);
+    return;
+  case VALUES_FLOAT32_ORDERED:
+  case VALUES_FLOAT32_REVERSED:
+    float32_from_ordered(values, winner_of(source), (uint32_t *)source->output + first, values_per_packet, order);
     return;
   }
 }

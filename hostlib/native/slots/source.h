@@ -18,6 +18,10 @@ typedef enum {
   VALUES_FLOAT64,
   VALUES_READY, // int32 values that the caller prepares, in wire order; results are stored and no more
   VALUES_LIMBS, // floats that are summed exactly
+  // For maxima and minima, see ordered.h; maxima of int32 are VALUES_INT32.
+  VALUES_INT32_REVERSED,
+  VALUES_FLOAT32_ORDERED,
+  VALUES_FLOAT32_REVERSED,
 } values_t;
 
 // The arrays stay the caller's, who keeps them until the source is finished or abandoned and out of its stream.
@@ -44,6 +48,7 @@ typedef struct source {
   bool is_mean, has_saturated, is_abandoned, is_finished;
   bool may_be_stale; // this worker may do without results, see stale.h
   bool has_missed; // the switch no longer had a chunk's result for this worker
+  bool is_maximum; // lanes keep the largest value, instead of the sum
   uint8_t priority; // of its packets: the switches' queue
   uint8_t large_priority; // of packets of large chunks, not below the others
   uint32_t num_done; // chunks from the first one on that have their results

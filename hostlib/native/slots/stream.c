@@ -19,11 +19,10 @@ static uint32_t at_least_1(uint32_t number) { return number ? number : 1; }
 
 static uint32_t least(uint32_t left, uint32_t right) { return left < right ? left : right; }
 
-bool stream_init(stream_t *stream, transport_t *transport, const stream_options_t *options, operation_t operation,
-                 const closers_t *closers, slot_t *slots, uint32_t slot_count) {
+bool stream_init(stream_t *stream, transport_t *transport, const stream_options_t *options, const closers_t *closers,
+                 slot_t *slots, uint32_t slot_count) {
   *stream = (stream_t){.transport = transport,
                        .options = *options,
-                       .operation = operation,
                        .closers = closers,
                        .slots = slots,
                        .slot_count = slot_count,
@@ -35,7 +34,6 @@ bool stream_init(stream_t *stream, transport_t *transport, const stream_options_
                        .straggler = straggler_new(options->straggler_s, options->maximum_rto_s),
                        .closing = closing_new(options->has_adaptive_wait),
                        .lock = PTHREAD_MUTEX_INITIALIZER};
-  if (operation != AGGREGATE_ADD) stream->options.has_statements = false; // exponents are all wanted
   stream_publish(stream);
   stream->datagrams = calloc(slot_count, stream->datagram_bytes);
   stream->scratch = calloc(slot_count, sizeof(slot_t *));
@@ -207,7 +205,7 @@ static bool prepare(stream_t *stream, double now_s) {
   uint32_t start = (uint32_t)((uint64_t)chunk * values);
   uint8_t *at = stream_datagram(stream, slot);
   at[VERSION_AT] = WIRE_VERSION;
-  at[OPERATION_AT] = (uint8_t)stream->operation;
+  at[OPERATION_AT] = source->is_maximum ? AGGREGATE_MAX : AGGREGATE_ADD;
   store16(at + FLAGS_AT, is_last ? LAST : 0);
   store16(at + TREE_AT, slot->tree_id);
   at[CHILD_AT] = (uint8_t)options->child_id;

@@ -68,7 +68,6 @@ typedef struct {
 typedef struct stream {
   transport_t *transport;
   stream_options_t options;
-  operation_t operation;
   const closers_t *closers; // by tree; the caller's
   slot_t *slots;
   uint32_t slot_count;
@@ -107,7 +106,7 @@ typedef struct stream {
 } stream_t;
 
 // `slots` holds tree and local number of each slot, and stays the caller's, as `closers` does. Returns false without memory.
-bool stream_init(stream_t *, transport_t *, const stream_options_t *, operation_t, const closers_t *closers, slot_t *slots,
+bool stream_init(stream_t *, transport_t *, const stream_options_t *, const closers_t *closers, slot_t *slots,
                  uint32_t slot_count);
 void stream_close(stream_t *);
 

@@ -17,17 +17,6 @@ static inline float round_float(float number) {
 
 static inline double round_double(double number) { return copysign((fabs(number) + 0x1p52) - 0x1p52, number); }
 
-static inline void put(uint8_t *values, uint32_t i, int32_t value, byte_order_t order) {
-  uint32_t word = order == NETWORK_ORDER ? __builtin_bswap32((uint32_t)value) : (uint32_t)value;
-  memcpy(values + 4 * (size_t)i, &word, sizeof word);
-}
-
-static inline int32_t get(const uint8_t *values, uint32_t i, byte_order_t order) {
-  uint32_t word;
-  memcpy(&word, values + 4 * (size_t)i, sizeof word);
-  return (int32_t)(order == NETWORK_ORDER ? __builtin_bswap32(word) : word);
-}
-
 static inline float half_to_float(uint16_t half) {
   // The exponent field moves to its place and is rebiased by a product, which also makes denormals ordinary.
   uint32_t sign = (uint32_t)(half & 0x8000) << 16, magnitude = (uint32_t)(half & 0x7fff) << 13;
@@ -162,40 +151,40 @@ void float64_factors(const int32_t *exponents, uint32_t count, int32_t headroom,
 
 VECTORISED void int32_to_values(const int32_t *restrict numbers, uint8_t *restrict values, uint32_t count,
                                 byte_order_t order) {
-  for (uint32_t i = 0; i < count; i++) put(values, i, numbers[i], order);
+  for (uint32_t i = 0; i < count; i++) word_put(values, i, numbers[i], order);
 }
 
 VECTORISED void float16_to_values(const uint16_t *restrict numbers, float scale, uint8_t *restrict values, uint32_t count,
                                   byte_order_t order) {
-  for (uint32_t i = 0; i < count; i++) put(values, i, (int32_t)round_float(half_to_float(numbers[i]) * scale), order);
+  for (uint32_t i = 0; i < count; i++) word_put(values, i, (int32_t)round_float(half_to_float(numbers[i]) * scale), order);
 }
 
 VECTORISED void float32_to_values(const float *restrict numbers, float scale, uint8_t *restrict values, uint32_t count,
                                   byte_order_t order) {
-  for (uint32_t i = 0; i < count; i++) put(values, i, (int32_t)round_float(numbers[i] * scale), order);
+  for (uint32_t i = 0; i < count; i++) word_put(values, i, (int32_t)round_float(numbers[i] * scale), order);
 }
 
 VECTORISED void float64_to_values(const double *restrict numbers, double scale, uint8_t *restrict values, uint32_t count,
                                   byte_order_t order) {
-  for (uint32_t i = 0; i < count; i++) put(values, i, (int32_t)round_double(numbers[i] * scale), order);
+  for (uint32_t i = 0; i < count; i++) word_put(values, i, (int32_t)round_double(numbers[i] * scale), order);
 }
 
 VECTORISED void int32_from_values(const uint8_t *restrict values, int32_t *restrict numbers, uint32_t count,
                                   byte_order_t order) {
-  for (uint32_t i = 0; i < count; i++) numbers[i] = get(values, i, order);
+  for (uint32_t i = 0; i < count; i++) numbers[i] = word_get(values, i, order);
 }
 
 VECTORISED void float16_from_values(const uint8_t *restrict values, float divisor, float scale, uint16_t *restrict numbers,
                                     uint32_t count, byte_order_t order) {
-  for (uint32_t i = 0; i < count; i++) numbers[i] = float_to_half((float)get(values, i, order) / divisor * scale);
+  for (uint32_t i = 0; i < count; i++) numbers[i] = float_to_half((float)word_get(values, i, order) / divisor * scale);
 }
 
 VECTORISED void float32_from_values(const uint8_t *restrict values, float divisor, float scale, float *restrict numbers,
                                     uint32_t count, byte_order_t order) {
-  for (uint32_t i = 0; i < count; i++) numbers[i] = (float)get(values, i, order) / divisor * scale;
+  for (uint32_t i = 0; i < count; i++) numbers[i] = (float)word_get(values, i, order) / divisor * scale;
 }
 
 VECTORISED void float64_from_values(const uint8_t *restrict values, double divisor, double scale,
                                     double *restrict numbers, uint32_t count, byte_order_t order) {
-  for (uint32_t i = 0; i < count; i++) numbers[i] = (double)get(values, i, order) / divisor * scale;
+  for (uint32_t i = 0; i < count; i++) numbers[i] = (double)word_get(values, i, order) / divisor * scale;
 }

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "value_words.h"
+
 #define NONFINITE_EXPONENT (1 << 30)
 #define ZERO_EXPONENT (-(1 << 14))
 #define EXPONENT_BIAS 128
@@ -25,9 +27,6 @@ void float32_factors(const int32_t *exponents, uint32_t count, int32_t headroom,
                      uint8_t *biased);
 void float64_factors(const int32_t *exponents, uint32_t count, int32_t headroom, double *forward, double *backward,
                      uint8_t *biased);
-
-// Of int32 values: that of packets, or that of this machine, in which host allreduce adds them.
-typedef enum { NETWORK_ORDER, NATIVE_ORDER } byte_order_t;
 
 void int32_to_values(const int32_t *numbers, uint8_t *values, uint32_t count, byte_order_t);
 void float16_to_values(const uint16_t *numbers, float scale, uint8_t *values, uint32_t count, byte_order_t);

@@ -288,8 +288,13 @@ class TableClient:
         self._post_or_fail(send, gathering)
         return gathering.future
 
-    def pull(self, definition: TableDefinition, keys: NDArray[np.int64]) -> Future[PulledRows]:
-        """Ask the servers for the rows of keys; `SparseTable.pull` says the rest."""
+    def pull(
+        self, definition: TableDefinition, keys: NDArray[np.int64], *, is_model: bool = False
+    ) -> Future[PulledRows]:
+        """Ask the servers for the rows of keys; `SparseTable.pull` says the rest.
+
+        `is_model`: as of `DenseTensor.read`.
+        """
         check_array("keys", keys, np.int64, (keys.size,))
         parts = places_of(keys, self.num_shards)
         # By a copy of the keys: the caller's may change.
@@ -309,8 +314,11 @@ class TableClient:
                 gathering.take(None)
 
             session = self._sessions[shard]
-            path = session.hot if definition.hot_keys and session.hot is not None else session
-            path.pull(definition.number, wanted[shard], definition.width, take)
+            asked = definition.number, wanted[shard], definition.width, take
+            if definition.hot_keys and session.hot is not None:
+                session.hot.pull(*asked)
+            else:
+                session.pull(*asked, is_model=is_model)
 
         def ask_all() -> None:
             self._begin_call()

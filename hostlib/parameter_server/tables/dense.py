@@ -98,17 +98,18 @@ class DenseTensor:
         """Set the learning rate; as `SparseTable.set_learning_rate`."""
         return self._table.set_learning_rate(rate)
 
-    def read(self) -> Future[ReadTensor]:
+    def read(self, *, is_model: bool = False) -> Future[ReadTensor]:
         """Ask for all values, and what the servers had applied then; errors as `SparseTable.pull`.
 
-        The values are of one moment on each server.
+        The values are of one moment on each server. `is_model`: a server that is a station of the
+        transfer scheduler sends them when the scheduler lets it.
         """
         keys = self._keys(0, self.definition.num_values)
 
         def read(rows: PulledRows) -> ReadTensor:
             return ReadTensor(self._values(rows, self.definition.num_values), rows.commits)
 
-        return self._pull(keys, read)
+        return self._pull(keys, read, is_model=is_model)
 
     def parts(self, update: Values) -> list[tuple[int, memoryview, int]]:
         """Return an update of all values as servers get it: shard, bytes and number of keys of
@@ -137,7 +138,11 @@ class DenseTensor:
         return rows.values.reshape(-1)[:num_values]
 
     def _pull(
-        self, keys: NDArray[np.int64], read: Callable[[PulledRows], Result]
+        self,
+        keys: NDArray[np.int64],
+        read: Callable[[PulledRows], Result],
+        *,
+        is_model: bool = False,
     ) -> Future[Result]:
         future: Future[Result] = Future()
         future.set_running_or_notify_cancel()
@@ -149,7 +154,8 @@ class DenseTensor:
             else:
                 future.set_result(read(pulled.result()))
 
-        self._table.pull(keys).add_done_callback(take)
+        table = self._table
+        self.client.pull(table.definition, keys, is_model=is_model).add_done_callback(take)
         return future
 
     def _blocks(self, values: Values, first: int) -> tuple[NDArray[np.int64], Values]:

@@ -29,6 +29,7 @@ from ...peers.frames import (
     Frame,
     FrameKind,
     Packable,
+    PieceFrame,
     ReceiptFrame,
     RoundsFrame,
     RowsFrame,
@@ -38,6 +39,7 @@ from ...peers.frames import (
 )
 from ...peers.heartbeat import Heartbeat
 from ...peers.inbound import REFUSED_S
+from ...peers.pacing import PacedLink
 from ..hot_server.hot_row_server import HotRowServer
 from ..hot_server.rounds import RowsOfRounds
 from ..rows import PulledRows
@@ -190,7 +192,7 @@ class TablePort:
             raise PeerProtocolError(f"{len(payload)} bytes of {asked.num_keys} keys")
         keys = np.frombuffer(payload, np.int64)
         origin = (self._worker_id, asked.number, asked.clock)
-        self._service.pull(self, origin, asked.table, keys)
+        self._service.pull(self, origin, asked.table, keys, self if asked.is_model else None)
 
     # The service calls the methods below.
 
@@ -232,14 +234,41 @@ class TablePort:
 
     def on_rows(self, number: int, table: int, rows: PulledRows) -> None:
         """Send rows: the values, then the numbers of updates, and the version of the tables."""
+        payload, began_ns = self.rows_payload(rows), self._service.began_ns
+        self._send_last(number, table, rows.updates.size, payload, began_ns)
+
+    # The keeper of models calls the methods below, too.
+
+    @property
+    def link(self) -> PacedLink:
+        """The connection."""
+        return self.connection
+
+    def rows_payload(self, rows: PulledRows) -> memoryview:
+        """Return the bytes of an answer with these rows, at the present version."""
         service = self._service
         versions = np.array([service.version, service.state.num_commits], np.uint64)
         parts = rows.values.reshape(-1).view(np.uint32), rows.updates, versions.view(np.uint32)
-        payload = np.concatenate(parts)
-        times = self._served.pulled(number, self._service.began_ns)
-        frame = RowsFrame(payload.nbytes, number, table, rows.updates.size, times)
-        self._send(frame, payload.data.cast("B"))
-        self._unread_bytes += payload.nbytes
+        return np.concatenate(parts).data.cast("B")
+
+    def send_piece(self, number: int, piece: memoryview) -> None:
+        """Send the next bytes of the answer to a pull, but not the last ones."""
+        self._send(PieceFrame(piece.nbytes, number), piece)
+        self._note_unread(piece.nbytes)
+
+    def send_rows(self, number: int, table: int, num_keys: int, rest: memoryview) -> None:
+        """Send the last bytes of the answer to a pull."""
+        self._send_last(number, table, num_keys, rest, self._loop.clock_ns())
+
+    def _send_last(
+        self, number: int, table: int, num_keys: int, rest: memoryview, began_ns: int
+    ) -> None:
+        times = self._served.pulled(number, began_ns)
+        self._send(RowsFrame(rest.nbytes, number, table, num_keys, times), rest)
+        self._note_unread(rest.nbytes)
+
+    def _note_unread(self, num_bytes: int) -> None:
+        self._unread_bytes += num_bytes
         if self.connection.is_drained:
             self._unread_bytes = 0
 
@@ -253,9 +282,7 @@ class TablePort:
     def send_hot(self, frame: Packable, payload: bytes) -> None:
         """Send a frame about hot rows."""
         self._send(frame, memoryview(payload) if payload else None)
-        self._unread_bytes += len(payload)
-        if self.connection.is_drained:
-            self._unread_bytes = 0
+        self._note_unread(len(payload))
 
     # The service calls the methods below, too.
 

@@ -33,12 +33,20 @@ from ...peers.frames import MAX_BATCH_BYTES, FrameKind
 from ..hot_server.changes import HotChange, HotFence, HotLayout
 from ..hot_server.rounds import RowsOfRounds
 from ..hot_server.state import HotState
+from ..rows import PulledRows
 from ..storage import LogEvents, LogOptions, ServerStorage
 from .change import MAX_OPEN_REQUESTS, UPDATES, ShardPlace, TableChange
 from .change_queue import NOTHING, ChangeQueue, QueuedChange
 from .recovery import recover
 from .refusals import is_replaced, too_late, was_denied
-from .service_seams import HotListener, TableCaller, UpdateListener
+from .service_seams import (
+    HotListener,
+    ModelKeeper,
+    PacedCaller,
+    TableCaller,
+    TablePull,
+    UpdateListener,
+)
 from .snapshot import Snapshots
 from .state import KEPT_INCARNATIONS, DefinedTable, TableState
 
@@ -64,21 +72,6 @@ class _Owed(NamedTuple):
 
     generation: int
     rounds: RowsOfRounds
-
-
-class _Pull(NamedTuple):
-    """A pull that waits for the worker's own pushes, or for slower workers."""
-
-    client: TableCaller
-    worker_id: int
-    number: int
-    table: int
-    clock: int
-    """Of the worker when it asked."""
-    keys: NDArray[np.int64]
-    lsn: int
-    """Of the worker's last request before it; 0: none that waits."""
-    deadline_s: float
 
 
 @final
@@ -125,7 +118,9 @@ class TableService:
         """Learns of changes that matter to hot rows."""
         self.updates: UpdateListener | None = None
         """Learns of scheduled updates."""
-        self._pulls: list[_Pull] = []
+        self.models: ModelKeeper | None = None
+        """Has models leave when the scheduler lets them; None: all pulls are answered at once."""
+        self._pulls: list[TablePull] = []
         self.full_identity = secrets.token_bytes(16)
         """Drawn at random for the log; for this run of the server if there is no log."""
         self._storage: ServerStorage | None = None
@@ -207,6 +202,8 @@ class TableService:
         if self._clients.get(worker_id) is client:
             del self._clients[worker_id]
         self._pulls = [pull for pull in self._pulls if pull.client is not client]
+        if self.models is not None:
+            self.models.detach(client)
 
     def accepted(self, worker_id: int) -> int:
         """Return the last request of the worker's process that need not come again."""
@@ -310,10 +307,12 @@ class TableService:
         origin: tuple[int, int, int],
         table: int,
         keys: NDArray[np.int64],
+        model_to: PacedCaller | None = None,
     ) -> None:
         """Answer with rows that hold the worker's own pushes so far; wait for those if need be.
 
         `origin`: the worker's id, the pull's number, and the worker's clock when it asked.
+        `model_to`: see TablePull.
         """
         worker_id, number, clock = origin
         try:
@@ -323,7 +322,8 @@ class TableService:
             return
         lsn = self._queue.last_lsn(worker_id)
         deadline_s = time.monotonic() + self._timeout_s
-        self._pulls.append(_Pull(client, worker_id, number, table, clock, keys, lsn, deadline_s))
+        pull = TablePull(client, worker_id, number, table, clock, keys, lsn, deadline_s, model_to)
+        self._pulls.append(pull)
         self._serve_pulls()
 
     def _post(self, call: Callable[[], None]) -> None:
@@ -454,22 +454,32 @@ class TableService:
 
     def _serve_pulls(self) -> None:
         first_lsn = self._queue.first_lsn
-        waiting: list[_Pull] = []
+        waiting: list[TablePull] = []
         for pull in self._pulls:
             has_own = not first_lsn or pull.lsn < first_lsn
             if not (has_own and self.state.may_pull(pull.clock, pull.table)):
                 waiting.append(pull)
-                continue
-            self.began_ns = self._loop.clock_ns()
-            try:
-                rows = self.state.pull(pull.table, pull.keys)
-            except HostlibError as error:
-                pull.client.on_denied(pull.number, error, is_pull=True)
-            else:
-                pull.client.on_rows(pull.number, pull.table, rows)
-                if self.updates is not None:
-                    self.updates.on_model_read(pull.worker_id, pull.table)
+            elif pull.model_to is None or self.models is None or not self.models.keep(pull):
+                self.answer(pull)
         self._pulls = waiting
+
+    def answer(self, pull: TablePull) -> None:
+        """Send the rows of a pull that need not wait any longer."""
+        rows = self.rows_of(pull)
+        if rows is not None:
+            pull.client.on_rows(pull.number, pull.table, rows)
+
+    def rows_of(self, pull: TablePull) -> PulledRows | None:
+        """Read the rows of a pull as they are now; None if it was denied."""
+        self.began_ns = self._loop.clock_ns()
+        try:
+            rows = self.state.pull(pull.table, pull.keys)
+        except HostlibError as error:
+            pull.client.on_denied(pull.number, error, is_pull=True)
+            return None
+        if self.updates is not None:
+            self.updates.on_model_read(pull.worker_id, pull.table)
+        return rows
 
     def _watch(self) -> None:
         self._watch_pulls()

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import HostlibError, PeerError
+from ...peers.pacing import PacedLink
 from ..hot_server.state import DecidedRounds
 from ..rows import PulledRows
 from .change import TableChange
@@ -40,6 +41,56 @@ class TableCaller(Protocol):
 
     def drop(self) -> None:
         """Close this connection: the same process has another one."""
+        ...
+
+
+class PacedCaller(Protocol):
+    """A worker's connection over which rows leave in pieces, as the keeper of models sees it."""
+
+    @property
+    def link(self) -> PacedLink:
+        """The connection."""
+        ...
+
+    def rows_payload(self, rows: PulledRows) -> memoryview:
+        """Return the bytes of an answer with these rows, at the present version."""
+        ...
+
+    def send_piece(self, number: int, piece: memoryview) -> None:
+        """Send the next bytes of the answer to a pull, but not the last ones."""
+        ...
+
+    def send_rows(self, number: int, table: int, num_keys: int, rest: memoryview) -> None:
+        """Send the last bytes of the answer to a pull."""
+        ...
+
+
+class TablePull(NamedTuple):
+    """A pull that waits for the worker's own pushes, for slower workers, or for the scheduler."""
+
+    client: TableCaller
+    worker_id: int
+    number: int
+    table: int
+    clock: int
+    """Of the worker when it asked."""
+    keys: NDArray[np.int64]
+    lsn: int
+    """Of the worker's last request before it; 0: none that waits."""
+    deadline_s: float
+    model_to: PacedCaller | None = None
+    """Where the rows go, if they are a model, which a scheduler may plan; None: they are none."""
+
+
+class ModelKeeper(Protocol):
+    """Has models leave when the transfer scheduler lets them, as the service sees it."""
+
+    def keep(self, pull: TablePull) -> bool:
+        """Answer a pull later; return False if it is to be answered now."""
+        ...
+
+    def detach(self, client: TableCaller) -> None:
+        """Learn that a connection is gone; its pulls are forgotten."""
         ...
 
 

@@ -33,6 +33,7 @@ from ...peers.frames import (
     Frame,
     FrameKind,
     Packable,
+    PieceFrame,
     Purpose,
     ReceiptFrame,
     TableFrame,
@@ -45,7 +46,8 @@ from ..rows import PulledRows
 from .denial import error_of
 from .state import VERSION_BYTES
 
-_KINDS: Final = frozenset((FrameKind.ENTERED, FrameKind.RECEIPT, FrameKind.ROWS, FrameKind.DENIED))
+_ROWS_KINDS: Final = frozenset((FrameKind.ROWS, FrameKind.PIECE))
+_KINDS: Final = _ROWS_KINDS | {FrameKind.ENTERED, FrameKind.RECEIPT, FrameKind.DENIED}
 _HOT_KINDS: Final = frozenset((FrameKind.HOT_ROWS, FrameKind.DECISIONS))
 _IN_ITERATIONS: Final = frozenset((FrameKind.PUSH, FrameKind.RATE, FrameKind.ADVANCE))
 _VERSION_WORDS: Final = VERSION_BYTES // 4
@@ -63,14 +65,27 @@ class _Change:
     done: Done
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Pull:
-    """A PULL without an answer."""
+    """A PULL without an answer, or with the beginning of one."""
 
     frame: TableFrame
     payload: memoryview
     width: int
     done: DonePull
+    words: NDArray[np.uint32] | None = None
+    """Of the answer, as far as it has come."""
+    filled_bytes: int = 0
+
+    def room(self, num_bytes: int, *, is_last: bool) -> memoryview:
+        """Return memory for the next bytes of the answer; PeerProtocolError if it has no such."""
+        if self.words is None:
+            count = self.frame.num_keys * (self.width + 1) + _VERSION_WORDS
+            self.words = np.empty(count, np.uint32)
+        end, size = self.filled_bytes + num_bytes, self.words.nbytes
+        if end > size or (is_last and end < size):
+            raise PeerProtocolError(f"rows of {end} bytes instead of {size}")
+        return self.words.data.cast("B")[self.filled_bytes : end]
 
 
 @final
@@ -124,7 +139,6 @@ class ShardSession:
         self._pulls: dict[int, _Pull] = {}
         self._change_numbers = itertools.count(1)
         self._pull_numbers = itertools.count(1)
-        self._rows: NDArray[np.uint32] | None = None  # of the payload under way
         self._entered: list[Callable[[HostlibError | None], None]] = []
         self.hot = make_hot(self) if make_hot is not None else None
         """The server's hot rows, if the worker may use them."""
@@ -153,13 +167,24 @@ class ShardSession:
         change = self._changes[frame.number] = _Change(frame, payload, done)
         self._send(change)
 
-    def pull(self, table: int, keys: NDArray[np.int64], width: int, done: DonePull) -> None:
-        """Ask for the rows of keys; the keys must stay as they are until `done`."""
+    def pull(
+        self,
+        table: int,
+        keys: NDArray[np.int64],
+        width: int,
+        done: DonePull,
+        *,
+        is_model: bool = False,
+    ) -> None:
+        """Ask for the rows of keys; the keys must stay as they are until `done`.
+
+        `is_model`: as of `DenseTensor.read`.
+        """
         self.begin()
         payload = keys.data.cast("B") if keys.size else memoryview(b"")
         number = next(self._pull_numbers)
         clock = self.clock - self.num_ahead
-        of_frame = number, table, keys.size, clock, self._is_recording
+        of_frame = number, table, keys.size, clock, self._is_recording, is_model
         frame = TableFrame(FrameKind.PULL, keys.nbytes, *of_frame)
         pull = self._pulls[number] = _Pull(frame, payload, width, done)
         self._send(pull)
@@ -189,7 +214,8 @@ class ShardSession:
                 change.done(lost)
         for pull in pulls.values():
             keys = np.frombuffer(pull.payload, np.int64)
-            other.pull(pull.frame.table, keys, pull.width, pull.done)
+            asked = pull.frame.table, keys, pull.width, pull.done
+            other.pull(*asked, is_model=pull.frame.is_model)
 
     def limit_waits(self, unreachable_s: float) -> None:
         """Wait so long for a connection from now on."""
@@ -289,6 +315,8 @@ class ShardSession:
 
     def _send_again(self, waiting: _Change | _Pull) -> None:
         assert self._link is not None
+        if isinstance(waiting, _Pull):
+            waiting.filled_bytes = 0  # what came over the connection before comes again
         if self._meter is not None:
             self._meter.resent(waiting.frame)
         self._link.send(waiting.frame, waiting.payload)
@@ -341,16 +369,17 @@ class ShardSession:
         """Return memory for an answer."""
         if frame.kind not in (_KINDS if self.hot is None else _KINDS | _HOT_KINDS):
             raise PeerProtocolError(f"{frame.kind.name} frame from the tables of a server")
-        if frame.kind is not FrameKind.ROWS:
+        if frame.kind not in _ROWS_KINDS:
             return memoryview(bytearray(frame.payload_bytes))
-        pull = self._pulls.get(TableFrame.unpack(frame).number)
-        words = _VERSION_WORDS
-        if pull is not None:
-            words += pull.frame.num_keys * (pull.width + 1)
-        if frame.payload_bytes != 4 * words:
-            raise PeerProtocolError(f"rows of {frame.payload_bytes} bytes instead of {4 * words}")
-        self._rows = np.empty(words, np.uint32)
-        return self._rows.data.cast("B")
+        is_last = frame.kind is FrameKind.ROWS
+        number = (TableFrame if is_last else PieceFrame).unpack(frame).number
+        return self._open_pull(number).room(frame.payload_bytes, is_last=is_last)
+
+    def _open_pull(self, number: int) -> _Pull:
+        pull = self._pulls.get(number)
+        if pull is None:
+            raise PeerProtocolError(f"rows of pull {number}, which is not open")
+        return pull
 
     def on_frame(self, frame: Frame, payload: memoryview) -> None:
         """Take an answer."""
@@ -366,6 +395,8 @@ class ShardSession:
                 self._on_receipt(receipt.number)
             case FrameKind.ROWS:
                 self._on_rows(TableFrame.unpack(frame).number)
+            case FrameKind.PIECE:
+                self._open_pull(PieceFrame.unpack(frame).number).filled_bytes += len(payload)
             case FrameKind.HOT_ROWS | FrameKind.DECISIONS:
                 assert self.hot is not None
                 self.hot.on_frame(frame, payload)
@@ -401,15 +432,13 @@ class ShardSession:
             self._changes.pop(first).done(None)
 
     def _on_rows(self, number: int) -> None:
-        pull = self._pulls.pop(number, None)
-        if pull is None:
-            raise PeerProtocolError(f"rows of pull {number}, which is not open")
-        count = pull.frame.num_keys
-        words, self._rows = self._rows, None
-        assert words is not None
+        pull = self._open_pull(number)
+        del self._pulls[number]
+        count, words = pull.frame.num_keys, pull.words
+        assert words is not None, "there was room for its last bytes"
         values = words[: count * pull.width].view(np.float32).reshape(count, pull.width)
         versions = words[-_VERSION_WORDS:].copy().view(np.uint64)
-        self.version = int(versions[0])
+        self.version = max(self.version, int(versions[0]))  # a model's, which took its time
         updates = words[count * pull.width : -_VERSION_WORDS]
         pull.done(PulledRows(values, updates, versions[:1], versions[1:]))
 

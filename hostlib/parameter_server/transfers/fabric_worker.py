@@ -138,7 +138,7 @@ class FabricWorker:
             on_event=lambda event: self._post(lambda: self._on_event(event)),
             on_failed=lambda error: self._post(lambda: self._on_failed(error)),
         )
-        self._requests = GrantRequests(
+        self._requests = GrantRequests[OutgoingUpdate](
             self._loop,
             grant_wait_s=options.grant_wait_s,
             report=self._station.send,
@@ -248,7 +248,7 @@ class FabricWorker:
             self.commits = found.commits
             future.set_result(found.values)
 
-        self._tensor.read().add_done_callback(take)
+        self._tensor.read(is_model=True).add_done_callback(take)
         return future
 
     def close(self) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from ...control.stations.station import TransferGranted
-from ...errors import HostlibError
+from ...control.stations.station import TransferDropped, TransferRequested
+from ...errors import HostlibError, UpdateRefusedError
 from ...peers.frames import SummedUpdate
-from .granted_rate import GrantedRate
+from .paced_bytes import PacedBytes
 
 
 @final
@@ -36,7 +36,7 @@ class PartOutcome:
 
 
 @dataclass(eq=False)
-class OutgoingUpdate:
+class OutgoingUpdate(PacedBytes):
     """A part of an update until its outcome is known; used in the loop's thread."""
 
     shard: int
@@ -61,30 +61,31 @@ class OutgoingUpdate:
     """It travels to an aggregator: nothing of it leaves for the server."""
     has_left_group: bool = False
     """It did so, and now goes to the server."""
-    transfer_id: int = 0
-    """At the scheduler; 0: it does not know of it."""
-    grant: TransferGranted | None = None
-    rate: GrantedRate | None = None
-    """None: it may leave at once."""
-    sent_bytes: int = 0
-    """Over the present connection."""
-    is_begun: bool = False
-    """Whether its head has left over the present connection."""
-    first_s: float = 0.0
-    """When its first bytes left."""
-    last_s: float = 0.0
-    """When its last bytes left; 0: they have not."""
-    held_since_s: float | None = None
-    """Since when the network takes less than the grant allows; None: it does not."""
-    network_wait_s: float = 0.0
-    """How long it has done so before."""
-    is_measured: bool = False
-    """Whether its rate has been reported, or cannot be told."""
     is_settled: bool = False
     """Whether its outcome is known; a copy may still be on its path to a replica."""
-
     early: PartOutcome | None = None
     """What the replica has said before the server: that it has applied the update."""
+
+    def request(self) -> TransferRequested:
+        """Return what to ask the scheduler for."""
+        return TransferRequested(
+            self.transfer_id,
+            self.shard,
+            self.payload.nbytes,
+            self.version,
+            self.norm,
+            self.sum_key,
+            self.clock,
+        )
+
+    def drop(self, dropped: TransferDropped) -> None:
+        """Learn that it is not sent."""
+        reason = dropped.reason or "the scheduler gives no reason"
+        self.settle(PartOutcome(shard=self.shard, delay=dropped.delay, drop_reason=reason))
+
+    def refuse(self, reason: str) -> None:
+        """Learn that the scheduler cannot plan it: it is not sent."""
+        self.settle(UpdateRefusedError(f"server {self.shard}: {reason}"))
 
     def settle(self, outcome: PartOutcome | HostlibError) -> None:
         """Tell its outcome, which is the only one."""
@@ -96,18 +97,10 @@ class OutgoingUpdate:
         """How many bytes have not left."""
         return 0 if self.is_in_group else self.payload.nbytes - self.sent_bytes
 
-    def note_held(self, is_held: bool, now_s: float) -> None:
-        """Note whether the network keeps back what may leave."""
-        if self.held_since_s is not None:
-            self.network_wait_s += now_s - self.held_since_s
-        self.held_since_s = now_s if is_held else None
-
     def ask_again(self) -> None:
         """Forget grant and number: it is to be granted once more, for another server."""
-        self.number = self.transfer_id = 0
-        self.grant = self.rate = None
-        self.is_begun, self.sent_bytes, self.first_s, self.last_s = False, 0, 0.0, 0.0
-        self.is_measured = False
+        self.number = 0
+        self.forget_grant()
 
     def start_again(self) -> None:
         """Forget what left over a connection that broke; the rate is not told then."""

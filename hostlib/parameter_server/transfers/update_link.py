@@ -46,21 +46,10 @@ from ...peers.handshake import PeerCall
 from ..switch_groups.member import GROUP_ANSWERS, OfferedUpdate, SwitchGroupMember
 from ..tables.denial import error_of
 from .outgoing import OutgoingUpdate, PartOutcome
+from .paced_bytes import MEASURE_S, kernel_limit
 
-TICK_S: Final = 0.005
-"""Pause between two portions of a paced update."""
-MEASURE_S: Final = 0.002
-"""Pause between two looks whether the other kernel has all of an update."""
 LOOK_S: Final = 1.0
 """Pause between two looks for a server that answers nothing."""
-LEAST_PORTION_BYTES: Final = 4096
-"""Smaller portions are collected, unless it is the last one."""
-MOST_PORTION_BYTES: Final = 8 << 20
-"""Most bytes of an update without a grant that wait for the kernel."""
-KERNEL_MARGIN: Final = 1.25
-"""The kernel's limit as a multiple of the granted rate: it smooths what the bucket lets pass."""
-BACKLOG_DEPTHS: Final = 2
-"""A slow link gets no more while this multiple of the token bucket is not acknowledged."""
 _KINDS: Final = GROUP_ANSWERS | {
     FrameKind.ENTERED,
     FrameKind.COMMITTED,
@@ -106,6 +95,7 @@ class UpdateLink:
         on_measured: Callable[[OutgoingUpdate, float], None],
         on_send_again: Callable[[OutgoingUpdate], None] | None = None,
         sends_again: bool = True,
+        is_held: bool = False,
         numbers: Iterator[int] | None = None,
         on_declined: Callable[[OutgoingUpdate], None] | None = None,
         switch_address: str | None = None,
@@ -116,7 +106,8 @@ class UpdateLink:
         Its `network_wait_s` says how much of that it waited for the network.
 
         `on_send_again(update)`: the server has no use of a sum with it. With `sends_again` False,
-        what is open fails when the connection breaks. `on_declined(update)`: one that `join` got is
+        what is open fails when the connection breaks. With `is_held`, nothing is dialled, nor sent,
+        before `release`. `on_declined(update)`: one that `join` got is
         in no switch group; None: there are no switch groups. `switch_address`: this host's for
         packets to the switch. `counters`: those of SwitchGroupMember.
 
@@ -130,6 +121,7 @@ class UpdateLink:
         self._on_measured = on_measured
         self._on_send_again = on_send_again
         self._sends_again = sends_again
+        self._is_held = is_held
         self._on_declined = on_declined
         self.numbers: Final = itertools.count(1) if numbers is None else numbers
         self._open: dict[int, OutgoingUpdate] = {}  # by number, in rising order
@@ -195,7 +187,7 @@ class UpdateLink:
 
     def dial(self) -> None:
         """Connect, so that no update has to wait for it."""
-        if self._link is None:
+        if self._link is None and not self._is_held:
             self._link = DialledLink(
                 self._loop,
                 self._session.call_for(Purpose.TRANSFERS),
@@ -203,12 +195,17 @@ class UpdateLink:
                 unreachable_s=self._unreachable_s,
             )
 
+    def release(self) -> None:
+        """Dial and send from now on: the server is known, and knows the tables."""
+        self._is_held = False
+        self.dial()
+
     def close(self, error: HostlibError) -> None:
         """End the connection; what is open fails with this error."""
         if self._link is not None:
             self._link.close()
             self._link = None
-        self._has_entered = False
+        self._has_entered = self._is_held = False
         self._groups.close()
         self.fail(error)
 
@@ -261,21 +258,10 @@ class UpdateLink:
 
     def _send_some(self, link: DialledLink, update: OutgoingUpdate, now_s: float) -> float:
         """Send what may leave now; return how long to wait until more may."""
-        rate = update.rate
-        if rate is None:
-            if link.is_drained:
-                self._send_portion(link, update, min(update.left_bytes, MOST_PORTION_BYTES), now_s)
-            return TICK_S
-        allowed = rate.allowed(now_s)
-        is_slow = link.unacknowledged_bytes > BACKLOG_DEPTHS * rate.depth_bytes + PIECE_BYTES / 16
-        least = min(update.left_bytes, LEAST_PORTION_BYTES, max(1, int(rate.depth_bytes)))
-        is_taken = link.is_drained and not is_slow
-        update.note_held(allowed >= least and not is_taken, now_s)
-        if is_taken and allowed >= least:
-            portion = min(allowed, update.left_bytes)
-            rate.spend(portion)
+        portion, wait_s = update.take_portion(link, now_s)
+        if portion:
             self._send_portion(link, update, portion, now_s)
-        return max(TICK_S, rate.wait_s(now_s))
+        return wait_s
 
     def _send_portion(
         self, link: DialledLink, update: OutgoingUpdate, portion: int, now_s: float
@@ -311,11 +297,7 @@ class UpdateLink:
 
     def _limit_rate(self, link: DialledLink) -> None:
         """Let the kernel smooth the portions."""
-        leaving = [update for update in self._open.values() if update.left_bytes]
-        limit = sum(
-            math.inf if update.rate is None else update.rate.bytes_per_s for update in leaving
-        )
-        limit = KERNEL_MARGIN * limit if leaving else math.inf
+        limit = kernel_limit(update for update in self._open.values() if update.left_bytes)
         if limit != self._limit:
             self._limit = limit
             link.limit_rate(limit)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A server's scheduled updates, and its registration at the scheduler if it has one."""
+"""A server's scheduled updates and models, and its registration at the scheduler if it has one."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import final
 
-from ...control.stations.station import StationKind, TransferStation
-from ...errors import PeerClosedError
+from ...control.stations.station import StationEvent, StationKind, TransferStation
+from ...errors import HostlibError, PeerClosedError
 from ...peers.event_loop import EventLoop
 from ..tables.service import TableService
 from ..transfer_options import TransferOptions
+from .model_service import ModelService
 from .update_service import UpdateService
 
 
 @final
 class UpdateStation:
-    """Registers as soon as it is made. Without options, updates are applied as they come."""
+    """Registers as soon as it is made. Without options, updates are applied as they come.
+
+    Nor do models wait for anything then.
+    """
 
     def __init__(
         self,
@@ -36,6 +40,7 @@ class UpdateStation:
         """
         self._loop = loop
         self._station: TransferStation | None = None
+        self._models: ModelService | None = None
         if options is None:
             self.service = UpdateService(tables, loop)
             return
@@ -50,10 +55,19 @@ class UpdateStation:
         self._station = TransferStation(
             replace(options.station(kind, shard), reached_at=replica_at),
             progress=lambda: service.progress,
-            on_event=lambda event: self._post(lambda: service.on_event(event)),
-            on_failed=lambda error: self._post(lambda: service.on_failed(error)),
+            on_event=lambda event: self._post(lambda: self._on_event(event)),
+            on_failed=lambda error: self._post(lambda: self._on_failed(error)),
         )
         service.tell = self._station.send
+        self._models = ModelService(
+            tables,
+            loop,
+            shard,
+            grant_wait_s=options.grant_wait_s,
+            tell=self._station.send,
+            is_serving=lambda: not service.gate.is_replica,
+            counters=service.counters,
+        )
         service.on_promoted = self._station.become_server
         self._station.start()
 
@@ -62,6 +76,16 @@ class UpdateStation:
         station, self._station = self._station, None
         if station is not None:
             station.close()
+
+    def _on_event(self, event: StationEvent) -> None:
+        self.service.on_event(event)
+        if self._models is not None:
+            self._models.on_event(event)
+
+    def _on_failed(self, error: HostlibError) -> None:
+        self.service.on_failed(error)
+        if self._models is not None:
+            self._models.on_failed(error)
 
     def _post(self, call: Callable[[], None]) -> None:
         with contextlib.suppress(PeerClosedError):  # the server is closed

@@ -19,10 +19,11 @@ assert _GREETING.size == GREETING_BYTES
 
 
 class Purpose(enum.IntEnum):
-    """Purposes of connections. Each operation has its own connections, as it has its own slots."""
+    """Purposes of connections. Exponents have their own ones, as they have their own slots."""
 
-    REDUCE_ADD = 1
-    REDUCE_MAX = 2
+    REDUCE_VALUES = 1
+    REDUCE_EXPONENTS = 2
+    """Also what else workers agree on before they reduce values."""
     FETCH = 3
     PARAMETERS = 4
     FACTORS = 5

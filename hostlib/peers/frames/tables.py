@@ -22,6 +22,8 @@ _IS_MEASURED = 1
 does."""
 _WANTS_HOT = 2
 """Flag of ENTER: the worker can use hot rows."""
+_IS_MODEL = 2
+"""Flag of PULL: the scheduler may say when the rows travel."""
 _MOST_US: Final = (1 << 32) - 1
 _U32: Final = (1 << 32) - 1
 _RECEIPT_BITS: Final = 48
@@ -113,11 +115,13 @@ class TableFrame(NamedTuple):
     """Of PULL: how many iterations the worker has ended."""
     is_measured: bool = False
     """Of PUSH and PULL: whether the worker wants the server's times with the answer."""
+    is_model: bool = False
+    """Of PULL: whether the rows are a model, which a transfer scheduler may plan."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
-        kind, payload_bytes, number, table, num_keys, clock, is_measured = self
-        flags = _IS_MEASURED if is_measured else 0
+        kind, payload_bytes, number, table, num_keys, clock, is_measured, is_model = self
+        flags = _IS_MEASURED * is_measured | _IS_MODEL * is_model
         return pack_header(kind, payload_bytes, number, 0, flags, 0, num_keys, clock, table)
 
     @classmethod
@@ -126,14 +130,16 @@ class TableFrame(NamedTuple):
         kind, payload_bytes, (number, _, flags, _, num_keys, clock, table) = frame
         if kind is FrameKind.ROWS:
             clock = flags = 0  # the server's times are in their place
-        return cls(kind, payload_bytes, number, table, num_keys, clock, flags == _IS_MEASURED)
+        is_measured, is_model = bool(flags & _IS_MEASURED), bool(flags & _IS_MODEL)
+        return cls(kind, payload_bytes, number, table, num_keys, clock, is_measured, is_model)
 
 
 class RowsFrame(NamedTuple):
     """ROWS, with the server's times; they are zero if the worker does not want them.
 
     The payload ends with the version of the server's tables and the number of scheduled updates in
-    them, 64 bits each in the machines' byte order.
+    them, 64 bits each in the machines' byte order. PIECEs with the pull's number may come before
+    it: these are the beginning of the payload then, and this frame has the rest.
     """
 
     payload_bytes: int

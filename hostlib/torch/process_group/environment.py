@@ -130,3 +130,15 @@ def peer_address(rank: int) -> str:
         except OSError:
             return loopback
         return str(probe.getsockname()[0])
+
+
+def gloo_address(rank: int) -> str:
+    """Return this host's address for Gloo's connections, "" where Gloo shall choose.
+
+    Gloo looks the host's name up, which most distributions have as 127.0.1.1: ranks on other hosts
+    then connect to themselves. GLOO_SOCKET_IFNAME takes precedence.
+    """
+    if os.environ.get("GLOO_SOCKET_IFNAME"):
+        return ""
+    address = peer_address(rank)
+    return "" if address.startswith("127.") or address == "localhost" else address

@@ -28,7 +28,7 @@ from ..torch_seam import (
 )
 from .amendments import amend_torch
 from .call_check import CallCheck
-from .environment import GroupPlace, draw_run, job_name, store_prefix
+from .environment import GroupPlace, draw_run, gloo_address, job_name, store_prefix
 from .process_group import GroupSettings, SwitchfoldProcessGroup
 from .rendezvous import RankPlace, Rendezvous
 
@@ -49,11 +49,13 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
     rendezvous = Rendezvous(place, timeout)
     # Gloo's own errors would not name the missing ranks.
     run, *_ = rendezvous.exchange("make", draw_run() if rank == 0 else "")
-    gloo = make_gloo(options)
+    process = rank if is_default else options.global_ranks_in_group[rank]
+    address = gloo_address(process)
+    _logger.info("group %s: Gloo connects from %s", options.group_id, address or "its own choice")
+    gloo = make_gloo(options, address=address)
     job = job_name(options.group_id, is_default=is_default)
     session, reason = None, "it has one rank"
     if num_ranks > 1:
-        process = rank if is_default else options.global_ranks_in_group[rank]
         make = functools.partial(GroupPlace, job, rank, num_ranks, process, run=run)
         session, reason = _join(rendezvous, make)
     if session is None:
@@ -64,7 +66,7 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
         _logger.info("group %s (job %r) runs on Gloo alone: %s", options.group_id, job, reason)
     check = None
     if session is not None and is_debugging():
-        check = CallCheck(make_gloo(options, "call-check"), num_ranks)
+        check = CallCheck(make_gloo(options, "call-check", address=address), num_ranks)
     return SwitchfoldProcessGroup(
         place,
         name="default" if is_default else options.group_id,

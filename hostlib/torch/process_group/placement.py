@@ -4,31 +4,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import torch
 
+from ...options import ReduceOperation
+from ...summation.maxima import MAXIMA
 from ..errors import CollectiveInputError
-from ..staging.staging import ARRAY_DTYPES
+from ..staging.staging import ARRAY_DTYPES, COMPARED_DTYPES
 from ..torch_seam import ReduceOp
 
 SWITCH_DEVICES: Final = ("cpu", "cuda")
+_REDUCTIONS: Final[Sequence[tuple[Any, ReduceOperation]]] = (
+    (ReduceOp.SUM, "sum"),
+    (ReduceOp.AVG, "mean"),
+    (ReduceOp.MAX, "max"),
+    (ReduceOp.MIN, "min"),
+)
 MIN_TREE_RANKS: Final = 3
 """With two ranks, Gloo's broadcast and reduce send a tensor only once, as the switch does."""
 MIN_TREE_BYTES: Final = 256 << 10
 """Below this size latency dominates: one message of Gloo takes less time than a round."""
 
 
-def sum_reason(tensors: Sequence[torch.Tensor], op: Any) -> str | None:
-    """Return why a sum of these tensors cannot run on the switch; None if it can."""
-    first = tensors[0]
-    if not is_one_of(op, ReduceOp.SUM, ReduceOp.AVG):
-        return f"by Gloo: {operation_name(op)} is not a sum"
+def reduction_of(op: Any) -> ReduceOperation | None:
+    """Return an operation's name for a session; None if the switch has no such operation."""
+    for kind, operation in _REDUCTIONS:
+        if op == kind:
+            return operation
+    return None
+
+
+def array_dtypes(operation: ReduceOperation) -> Mapping[torch.dtype, torch.dtype]:
+    """Return the dtypes that the switch reduces so, and in which the session gets them."""
+    return COMPARED_DTYPES if operation in MAXIMA else ARRAY_DTYPES
+
+
+def reduction_reason(tensors: Sequence[torch.Tensor], op: Any) -> str | None:
+    """Return why a reduction of these tensors cannot run on the switch; None if it can."""
+    first, operation = tensors[0], reduction_of(op)
+    if operation is None:
+        return f"by Gloo: switches have no {operation_name(op)}"
     if first.layout != torch.strided:
         return "by Gloo: sparse tensors are not added up on the switch"
-    if first.dtype not in ARRAY_DTYPES:
-        return f"by Gloo: {dtype_name(first.dtype)} is not added up on the switch"
+    if first.dtype not in array_dtypes(operation):
+        verb = "compared" if operation in MAXIMA else "added up"
+        return f"by Gloo: {dtype_name(first.dtype)} is not {verb} on the switch"
     if is_one_of(op, ReduceOp.AVG) and not first.dtype.is_floating_point:
         return "by Gloo: the mean of integers is not an integer"
     return None

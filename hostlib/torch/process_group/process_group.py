@@ -15,8 +15,9 @@ import torch
 from ...errors import HostlibError
 from ...loss_fill import FillPolicy
 from ...loss_tolerance import Delivery
-from ...options import Precision, ReduceOperation, Summation
+from ...options import Precision, Summation
 from ...session import Session
+from ...summation.maxima import MAXIMA
 from ..bounded_loss import BoundedSum, GroupLosses
 from ..precision import GroupPrecision, calling_frame, is_ddp_bucket
 from ..profiling import begin_event
@@ -38,12 +39,13 @@ from .call_check import CallCheck
 from .call_log import CallText
 from .gloo_collectives import GlooCollectives
 from .placement import (
+    array_dtypes,
     check_alike,
     dtype_name,
-    is_one_of,
     move_reason,
     operation_name,
-    sum_reason,
+    reduction_of,
+    reduction_reason,
     tree_reason,
 )
 from .program_end import open_groups
@@ -142,7 +144,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
     def allreduce(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, tensors: Any, opts: Any = None, timeout: timedelta | None = None
     ) -> Any:
-        """Sum or average over all ranks, on the switch if operation and dtype allow it."""
+        """Reduce over all ranks, on the switch if operation and dtype allow it."""
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
         if not isinstance(opts, AllreduceOptions):
             options = AllreduceOptions()
@@ -156,7 +158,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
         is_gradient = precision == "block" and tensors[0].is_floating_point()
         if self._losses is not None and is_gradient and is_ddp_bucket(caller):
             bounded = self._losses.bounded()
-        reason = self._unless(sum_reason(tensors, opts.reduceOp))
+        reason = self._unless(reduction_reason(tensors, opts.reduceOp))
         if reason is None and len(tensors) > 1:
             reason = "by Gloo: several tensors of one rank are added up, too"
         if reason is not None:
@@ -166,11 +168,11 @@ class SwitchfoldProcessGroup(GlooCollectives):
         return self._sum("all_reduce", tensors, opts, precision, bounded=bounded)
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
-        """Sum or average several tensors as one."""
+        """Reduce several tensors as one."""
         tensors = list(tensors)
         opts = AllreduceCoalescedOptions() if opts is None else opts
         check_alike(self._place("all_reduce_coalesced"), tensors)
-        reason = self._unless(sum_reason(tensors, opts.reduceOp))
+        reason = self._unless(reduction_reason(tensors, opts.reduceOp))
         if reason is not None:
             return self._delegate(
                 "all_reduce_coalesced",
@@ -182,12 +184,12 @@ class SwitchfoldProcessGroup(GlooCollectives):
         return self._sum("all_reduce_coalesced", tensors, opts, self._precision.of_others)
 
     def reduce(self, tensors: Any, opts: Any = None, *arguments: Any, **named: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Sum or average into one rank's tensor; the switch leaves the other tensors unchanged."""
+        """Reduce into one rank's tensor; the switch leaves the other tensors unchanged."""
         if not isinstance(opts, ReduceOptions):
             reason = "by Gloo: called without options"
             return self._delegate("reduce", reason, "reduce", (tensors, opts, *arguments), named)
         check_alike(self._place("reduce"), tensors)
-        reason = self._unless(sum_reason(tensors, opts.reduceOp))
+        reason = self._unless(reduction_reason(tensors, opts.reduceOp))
         reason = reason or tree_reason(tensors[0], self.size())
         if reason is not None or len(tensors) > 1:
             reason = reason or "by Gloo: several tensors of one rank"
@@ -232,19 +234,20 @@ class SwitchfoldProcessGroup(GlooCollectives):
         *,
         bounded: BoundedSum | None = None,
     ) -> Any:
-        is_kept = root is None or root == self.rank()
+        operation = reduction_of(opts.reduceOp)
+        assert operation is not None, "else it has a reason to run by Gloo"
+        is_kept, dtypes = root is None or root == self.rank(), array_dtypes(operation)
         staging: Staging
         if tensors[0].device.type == "cpu":
-            staging = SumStaging(tensors, is_kept=is_kept)
+            staging = SumStaging(tensors, is_kept=is_kept, dtypes=dtypes)
         else:
             self._settle(tensors)  # before DeviceStaging starts the copies to the host
             stream = self._streams.of(tensors[0].device)
-            staging = DeviceStaging(tensors, stream, is_kept=is_kept)
-        operation: ReduceOperation = "mean" if is_one_of(opts.reduceOp, ReduceOp.AVG) else "sum"
+            staging = DeviceStaging(tensors, stream, is_kept=is_kept, dtypes=dtypes)
         text = _text(f"{operation} of ", tensors)
         if root is not None:
             text = text.plus(f" to rank {root}")
-        if precision == "block" and tensors[0].is_floating_point():
+        if operation not in MAXIMA and precision == "block" and tensors[0].is_floating_point():
             text = text.plus(" in blocks")
         return self._start(
             collective,

@@ -19,6 +19,7 @@ from ...future import AllreduceFuture
 from ...loss_tolerance import NO_LOSS, LossTolerance
 from ...options import Precision, ReduceOperation
 from ...session import Session, break_session
+from ...summation.maxima import MAXIMA
 from ...tracing.timeline import Timeline, finished_transfer
 from ..bounded_loss import BoundedSum
 from ..errors import (
@@ -173,7 +174,8 @@ class SwitchQueue:
             values = transfer.staging.gather()
             if transfer.bounded is not None:
                 values = transfer.bounded.contribution(values)
-            is_exact = transfer.precision == "exact" and values.dtype.kind == "f"
+            is_maximum, is_exact = transfer.operation in MAXIMA, transfer.precision == "exact"
+            is_whole = is_maximum or (is_exact and values.dtype.kind == "f")
             outcome = self._session.allreduce(
                 values,
                 transfer.operation,
@@ -181,8 +183,8 @@ class SwitchQueue:
                 nonfinite="propagate",
                 label=transfer.label,
                 precision=transfer.precision,
-                round_to=transfer.staging.round_to if transfer.precision == "exact" else None,
-                tolerance=None if is_exact else self._tolerance_of(transfer),
+                round_to=transfer.staging.round_to if is_exact and not is_maximum else None,
+                tolerance=None if is_whole else self._tolerance_of(transfer),
                 priority=transfer.priority,
                 large_first=transfer.bounded is not None and transfer.bounded.large_first,
             )

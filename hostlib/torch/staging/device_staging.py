@@ -9,7 +9,7 @@ process group waits for the copy only.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast, final
 
 import torch
@@ -104,25 +104,31 @@ class SideStreams:
 
 
 class DeviceStaging:
-    """Tensors of one device and dtype, concatenated for a sum on the switch.
+    """Tensors of one device and dtype, concatenated for a reduction on the switch.
 
     Make it in the caller's thread, which knows the stream that fills the tensors. bfloat16 crosses
-    the bus as bfloat16, and the host widens it.
+    the bus as bfloat16, and the host widens it. Arguments are those of `SumStaging`.
     """
 
     is_immediate = False
 
     def __init__(
-        self, tensors: Sequence[torch.Tensor], stream: SideStream, *, is_kept: bool = True
+        self,
+        tensors: Sequence[torch.Tensor],
+        stream: SideStream,
+        *,
+        is_kept: bool = True,
+        dtypes: Mapping[torch.dtype, torch.dtype] = ARRAY_DTYPES,
     ) -> None:
         # Autograd does not notice writes through `data`, as it does not notice those of CPU sums.
         self._tensors = [tensor.data for tensor in tensors]
         self._stream = stream
         self._is_kept = is_kept
-        self._dtype = tensors[0].dtype
-        self.round_to: Rounding | None = ROUNDINGS.get(self._dtype)
+        own_dtype = tensors[0].dtype
+        self._dtype = dtypes[own_dtype]
+        self.round_to: Rounding | None = ROUNDINGS.get(own_dtype)
         num_values = sum(tensor.numel() for tensor in tensors)
-        self._host = stream.host_buffer(num_values, self._dtype)
+        self._host = stream.host_buffer(num_values, own_dtype)
         stream.after_caller()
         with stream.entered():
             for part, tensor in zip(self._parts(), self._tensors, strict=True):
@@ -139,7 +145,7 @@ class DeviceStaging:
     def gather(self) -> HostArray:
         """Wait for the copy to the host and return it as a flat array, widened if needed."""
         self._copied.synchronize()
-        return self._host.to(ARRAY_DTYPES[self._dtype]).numpy()
+        return self._host.to(self._dtype).numpy()
 
     def scatter(self, result: HostArray) -> None:
         """Start the copies back to the device on the side stream."""

@@ -9,7 +9,7 @@ contiguous CPU tensor without a copy; every other tensor is copied.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -28,6 +28,13 @@ ARRAY_DTYPES: dict[torch.dtype, torch.dtype] = {
     torch.int32: torch.int32,
 }
 """Dtypes that are summed on the switch, and the dtype in which the session gets them."""
+COMPARED_DTYPES: dict[torch.dtype, torch.dtype] = {
+    torch.float16: torch.float32,
+    torch.bfloat16: torch.float32,
+    torch.float32: torch.float32,
+    torch.int32: torch.int32,
+}
+"""The same of maxima and minima: a number that is widened and narrowed again keeps its bits."""
 INT32_BYTES = 4
 ROUNDINGS: dict[torch.dtype, Rounding] = {torch.bfloat16: "bfloat16"}
 """Final formats of dtypes that the session gets as another dtype."""
@@ -106,15 +113,22 @@ def write_parts(tensors: Sequence[torch.Tensor], result: HostArray) -> None:
 
 
 class SumStaging(HostMemory):
-    """CPU tensors of one dtype, concatenated for a sum on the switch.
+    """CPU tensors of one dtype, concatenated for a reduction on the switch.
 
-    `is_kept`: this rank keeps the result; in a reduce only the root does.
+    `is_kept`: this rank keeps the result; in a reduce only the root does. `dtypes`: in which the
+    session gets them.
     """
 
-    def __init__(self, tensors: Sequence[torch.Tensor], *, is_kept: bool = True) -> None:
+    def __init__(
+        self,
+        tensors: Sequence[torch.Tensor],
+        *,
+        is_kept: bool = True,
+        dtypes: Mapping[torch.dtype, torch.dtype] = ARRAY_DTYPES,
+    ) -> None:
         self._tensors = tensors
         self._is_kept = is_kept
-        self._dtype = ARRAY_DTYPES[tensors[0].dtype]
+        self._dtype = dtypes[tensors[0].dtype]
         first = tensors[0]
         self.round_to: Rounding | None = ROUNDINGS.get(first.dtype)
         self.is_immediate = (
@@ -127,7 +141,7 @@ class SumStaging(HostMemory):
         return (flat[0] if len(flat) == 1 else torch.cat(flat)).numpy()
 
     def scatter(self, result: HostArray) -> None:
-        """Write the sums into the tensors, rounded to their dtype."""
+        """Write the results into the tensors, rounded to their dtype."""
         if self._is_kept:
             write_parts(self._tensors, result)
 

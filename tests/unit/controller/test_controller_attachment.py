@@ -29,6 +29,9 @@ from switchfold.controller.switches.packet_io import arp_reply
 from switchfold.controller.switches.program import load_program
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 
+WIDE_FOR_NARROW = (
+    "runs switchfold 2.352 (wide: 352 values per packet) instead of switchfold 2.32 (narrow: 32"
+)
 S1 = SwitchConfig(name="s1", address="127.0.0.1:1", hosts=HOSTS)
 S2 = SwitchConfig(name="s2", address="127.0.0.1:2")
 
@@ -52,9 +55,10 @@ def test_attachment_from_the_worker():
     ("fields", "text"),
     [
         ({"switch_name": "s9"}, "no switch 's9'; there is s1, s2"),
-        ({"address": "10.9.9.9"}, "name its switch"),
-        ({"address": "10.9.9.9", "switch_name": "s1", "mac": "02:00:00:00:00:07"}, "give the"),
-        ({"address": "10.9.9.9", "ingress_port_name": "s1-eth9"}, "mac '' is not"),
+        ({"address": "10.9.9.9"}, "deploy init.*name its switch .*SWITCHFOLD_INGRESS_PORT"),
+        ({"address": "10.9.9.9", "switch_name": "s1", "mac": "02:00:00:00:00:07"},
+         "deploy init.*give the switch port .*SWITCHFOLD_INGRESS_PORT=SWITCH-ethN"),
+        ({"address": "10.9.9.9", "ingress_port_name": "s1-eth9"}, "no MAC .*SWITCHFOLD_MAC"),
         ({"ingress_port": 3}, "h2 .* is at port 2"),
         ({"mac": "02:00:00:00:00:99"}, "h2 .* has 02:00:00:00:00:02"),
         ({"ingress_port_name": "eth1"}, "not SWITCH-ethN"),
@@ -77,8 +81,13 @@ def arp_request(target: str = "0a000002", sender: str = "0a000001") -> bytes:
     ) + bytes(18)
 
 
+def known_mac(address: str, port: int) -> str | None:
+    """As of h2, behind port 2."""
+    return "02:00:00:00:00:02" if address == "10.0.0.2" and port != 2 else None
+
+
 def test_arp_reply_for_a_known_address():
-    reply = arp_reply(arp_request(), {"10.0.0.2": "02:00:00:00:00:02"}.get)
+    reply = arp_reply(arp_request(), 1, known_mac)
     assert reply == bytes.fromhex(
         "020000000001 020000000002 0806 0001 0800 06 04 0002"
         "020000000002 0a000002 020000000001 0a000001"
@@ -86,11 +95,12 @@ def test_arp_reply_for_a_known_address():
 
 
 def test_arp_no_reply():
-    known = {"10.0.0.2": "02:00:00:00:00:02"}.get
-    assert arp_reply(arp_request("0a000009"), known) is None
-    assert arp_reply(arp_request(sender="0a000002"), known) is None, "gratuitous"
-    assert arp_reply(arp_request()[:41], known) is None
-    assert arp_reply(arp_request().replace(b"\x08\x06\x00\x01", b"\x08\x06\x00\x02"), known) is None
+    reply = arp_request().replace(b"\x08\x06\x00\x01", b"\x08\x06\x00\x02")
+    assert arp_reply(arp_request("0a000009"), 1, known_mac) is None
+    assert arp_reply(arp_request(sender="0a000002"), 1, known_mac) is None, "gratuitous"
+    assert arp_reply(arp_request()[:41], 1, known_mac) is None
+    assert arp_reply(reply, 1, known_mac) is None
+    assert arp_reply(arp_request(), 2, known_mac) is None, "h2 is there and answers itself"
 
 
 def counts(**packets: int) -> list[operator_pb2.OutcomeCount]:
@@ -164,7 +174,12 @@ def test_doctor_names_offloads_that_the_kernel_lacks(monkeypatch: pytest.MonkeyP
     [
         (("switchfold", "2.32"), "", Status.OK, "like this host"),
         (("switchfold", "2.352"), "switchfold 2.352", Status.OK, "like this host"),
-        (("switchfold", "2.352"), "switchfold 2.32", Status.FAIL, "instead of switchfold 2.32"),
+        (
+            ("switchfold", "2.352"),
+            "switchfold 2.32",
+            Status.FAIL,
+            WIDE_FOR_NARROW,
+        ),
         (("switchfold", "1.32"), "", Status.FAIL, "wire version 1, this host speaks 2"),
         (("acme", "2.32"), "", Status.FAIL, "runs acme 2.32"),
         (("", ""), "", Status.FAIL, "a program without name"),

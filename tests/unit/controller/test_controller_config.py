@@ -15,6 +15,7 @@ from switchfold.controller.config import (
     load_config,
     parse_host,
     parse_switch,
+    with_service_addresses,
 )
 from switchfold.controller.errors import ConfigError
 
@@ -161,3 +162,17 @@ def test_public_names():
         assert getattr(controller, name).__name__ == name
     with pytest.raises(AttributeError, match="nonsense"):
         _ = controller.nonsense
+
+
+def test_service_addresses_of_the_command_line(tmp_path: Path):
+    one = load_config(write(tmp_path, TOML))
+    name = one.switches[0].name
+    for text in ("192.168.7.254", f"{name}=192.168.7.254"):
+        (switch,) = with_service_addresses(one, (text,)).switches
+        assert switch.service_address == "192.168.7.254"
+    for text, what in (("s9=1.2.3.4", "one of the switches"), ("1.2.3", "not an IPv4 address")):
+        with pytest.raises(ConfigError, match=what):
+            with_service_addresses(one, (text,))
+    two = load_config(write(tmp_path, FABRIC))
+    with pytest.raises(ConfigError, match="is not SWITCH=ADDRESS with one of the switches s1, s2"):
+        with_service_addresses(two, ("192.168.7.254",))

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import io
 import logging
 import math
@@ -196,6 +197,17 @@ def test_place_that_no_host_can_have(changes: dict[str, Any], text: str):
 )
 def test_place_that_a_host_may_have(changes: dict[str, Any]):
     check_place(worker(**changes), CONFIG)
+
+
+def test_place_behind_a_port_of_several_hosts():
+    hosts = tuple(dataclasses.replace(host, port=1) for host in HOSTS)
+    switch = SwitchConfig(name="s1", address="127.0.0.1:1", hosts=hosts)
+    shared = ControllerConfig(switches=(switch,))
+    for host in hosts:
+        station = {"address": host.address, "mac": host.mac, "switch": "s1", "port": 1}
+        check_place(worker(**station), shared)
+    with pytest.raises(InvalidJobError, match=r"is that of h1 \(10.0.0.1\), h2 \(10.0.0.2\)"):
+        check_place(worker(switch="s1", port=1), shared)
 
 
 def test_peer_servers_are_all_on_loopback_or_none_is():

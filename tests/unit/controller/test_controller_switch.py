@@ -97,7 +97,10 @@ def test_switch_with_another_program_is_refused(tmp_path: Path, other: tuple[str
             with pytest.raises(WrongProgramError, match="--replace-program") as caught:
                 async with serving(make_config(tmp_path, fake)):
                     pass
-            assert "needs switchfold 2.32" in str(caught.value)
+            assert "needs switchfold 2.32 (narrow: 32 values per packet)" in str(caught.value)
+            is_wide = other[1] == "2.352"
+            assert ("runs switchfold 2.352 (wide: 352" in str(caught.value)) is is_wide
+            assert ("--variant wide" in str(caught.value)) is is_wide
             assert fake.num_pushes == 0
             async with serving(make_config(tmp_path, fake, replace_program=True)):
                 assert fake.num_pushes == 1

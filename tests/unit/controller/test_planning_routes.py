@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from planning_fabrics import MBIT, build, leaf_spine
-from switchfold.controller.config import ControllerConfig
+from switchfold.controller.config import ControllerConfig, HostConfig, SwitchConfig
 from switchfold.controller.database.database import Database
 from switchfold.controller.errors import ConfigError
 from switchfold.controller.fabric.fabric import Fabric
@@ -122,3 +122,20 @@ def test_dead_link_comes_back_by_frames_or_by_the_operator(tmp_path: Path):
     state.set_link("s1-s3", is_up=True)
     assert state.condition(link) is Condition.UP
     database.close()
+
+
+def test_hosts_behind_one_port_reach_each_other_without_the_switch():
+    macs = [f"02:00:00:00:00:0{n}" for n in (1, 2)]
+    shared, apart = (
+        SwitchConfig(
+            name="s1",
+            address="127.0.0.1:1",
+            hosts=tuple(
+                HostConfig(name=f"h{n}", port=port, address=f"10.0.0.{n}", mac=macs[n - 1])
+                for n, port in enumerate(ports, 1)
+            ),
+        )
+        for ports in ((1, 1), (1, 2))
+    )
+    assert routes_at(Fabric(switches={"s1": shared}), "s1") == []
+    assert [route.mac for route in routes_at(Fabric(switches={"s1": apart}), "s1")] == macs

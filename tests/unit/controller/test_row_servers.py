@@ -137,7 +137,8 @@ def test_switch_knows_a_server_that_is_no_configured_host(tmp_path: Path):
             workers = await join_all(server.address, 2)
             view = await rows.place()
             link = server.links["s1"]
-            assert link.find_mac("10.0.7.7") == "02:00:00:00:07:07"
+            assert link.find_mac("10.0.7.7", 1) == "02:00:00:00:07:07"
+            assert link.find_mac("10.0.7.7", 77) is None, "it answers itself"
             assert 77 in await link.read_port_counts()
             assert [(77, 33)] in groups_on(fake).values()
             assert not await link.apply(), "what was written reads back the same"

@@ -71,8 +71,8 @@ def test_greeting_is_as_told() -> None:
     told = re.search(r"GREETING \| client, first \| (\d+) bytes", PAGE)
     assert told is not None
     assert len(payload) == int(told[1]) == 4 + 4 + 2 + 2 + 1 + 1 + 32
-    assert "(8: 1 sums, 2 maxima, 3 fetch)" in PAGE
-    assert [Purpose.REDUCE_ADD, Purpose.REDUCE_MAX, Purpose.FETCH] == [1, 2, 3]
+    assert "(8: 1 values, 2 exponents, 3 fetch)" in PAGE
+    assert [Purpose.REDUCE_VALUES, Purpose.REDUCE_EXPONENTS, Purpose.FETCH] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("number", [0, 5, (1 << POSITION_BITS) - 1])

@@ -232,16 +232,22 @@ def test_integers_against_floats_are_reported(is_float_first: bool) -> None:
         check(group, MAX, [np.zeros(2, np.int32)] * 2)
         kinds = [(1, MAX), (0, ADD)] if is_float_first else [(0, ADD), (1, MAX)]
         for member, operation in kinds:
+            purpose = Purpose.REDUCE_VALUES if operation is ADD else Purpose.REDUCE_EXPONENTS
             values = np.zeros(10, np.int32)
             tag = 1 << 31 | 7 << 16 | 10
             group.paths[member].reduce(
-                operation, values, lambda _: None, tag=tag, is_plain=operation is ADD
+                operation,
+                values,
+                lambda _: None,
+                tag=tag,
+                is_plain=operation is ADD,
+                purpose=purpose,
             )
-            maxima = cast("Any", group.paths[0])._channels[Purpose.REDUCE_MAX]
+            exponents = cast("Any", group.paths[0])._channels[Purpose.REDUCE_EXPONENTS]
             if operation is MAX and is_float_first:
-                wait_until(lambda seen=maxima: seen.early_tags, "the other member's maximum")
+                wait_until(lambda seen=exponents: seen.early_tags, "the other member's exponents")
         wait_until(lambda: isinstance(group.failures[0], PeerMismatchError), "the mismatch")
-        assert "floats where this one reduces integers" in str(group.failures[0])
+        assert "sums floats where this one reduces integers" in str(group.failures[0])
 
 
 def test_costs_choose_by_size() -> None:
@@ -325,7 +331,7 @@ def test_member_that_breaks_the_protocol_ends_the_host_allreduce(
         path.reduce(ADD, np.ones(20, np.int32), lambda _: done.set())
         with socket.create_connection((server.address, server.port), 60) as sock:
             nonce = sock.recv(HEADER_BYTES + NONCE_BYTES, socket.MSG_WAITALL)[HEADER_BYTES:]
-            proof = Greeting(JOB, GENERATION, 1, 0, Purpose.REDUCE_ADD).pack("", nonce)
+            proof = Greeting(JOB, GENERATION, 1, 0, Purpose.REDUCE_VALUES).pack("", nonce)
             sock.sendall(Frame(FrameKind.GREETING, payload_bytes=len(proof)).pack() + proof)
             with suppress(OSError):
                 for frame in frames:

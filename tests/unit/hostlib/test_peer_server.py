@@ -206,7 +206,7 @@ def test_describe_result_refuses_what_is_too_large() -> None:
 
 
 def test_greeting_proves_the_secret() -> None:
-    greeting = Greeting(1, 2, 3, 4, Purpose.REDUCE_ADD)
+    greeting = Greeting(1, 2, 3, 4, Purpose.REDUCE_VALUES)
     payload = greeting.pack("secret", b"n" * 16)
     assert Greeting.unpack(payload, "secret", b"n" * 16) == greeting
     for place in range(len(payload)):

@@ -28,6 +28,7 @@ from switchfold.softswitch.errors import (
 )
 from switchfold.softswitch.switch.impairments import Impairments, parse_impairments
 from switchfold.softswitch.switch.mem_port import MemPort
+from switchfold.softswitch.switch.port_spec import parse_port_spec
 from switchfold.softswitch.switch.switch import Switch
 from time_bound import wait_until
 
@@ -390,10 +391,26 @@ def test_capture_holds_both_directions(program: HandWrittenProgram, tmp_path: Pa
     assert [serial_of(data) for data in frames] == [1, 1, 2]
 
 
+def test_a_card_is_named_by_what_it_is() -> None:
+    parsed = parse_port_spec("interface:eno1")
+    assert (parsed.text, parsed.interface) == ("interface:eno1", "eno1")
+    assert parsed.kind == parse_port_spec("veth:eno1").kind
+    with pytest.raises(PortSpecError, match="the interface eno1 is interface:eno1"):
+        parse_port_spec("eno1")
+
+
 def test_bad_ports_raise_typed_errors(switch: Switch, tmp_path: Path) -> None:
     with pytest.raises(PortExistsError, match="remove it first"):
         switch.ports.add(1, "mem")
-    for text in ("", "memory", "veth:", "udp:", "udp:127.0.0.1", "udp:127.0.0.1:99999"):
+    for text in (
+        "",
+        "memory",
+        "veth:",
+        "interface:",
+        "udp:",
+        "udp:127.0.0.1",
+        "udp:127.0.0.1:99999",
+    ):
         with pytest.raises(PortSpecError):
             switch.ports.add(9, text)
     with pytest.raises(PortSpecError):
@@ -407,8 +424,9 @@ def test_bad_ports_raise_typed_errors(switch: Switch, tmp_path: Path) -> None:
         holder.bind(("127.0.0.1", 0))
         with pytest.raises(PortInUseError, match="another socket"):
             switch.ports.add(9, f"udp:127.0.0.1:{holder.getsockname()[1]}")
-    with pytest.raises((InterfaceNotFoundError, PortError)):
-        switch.ports.add(9, "veth:no-such-if")
+    for kind in ("veth", "interface"):
+        with pytest.raises((InterfaceNotFoundError, PortError)):
+            switch.ports.add(9, f"{kind}:no-such-if")
     with pytest.raises(PortNotFoundError):
         switch.ports.mem_port(9)
     with pytest.raises(PortNotFoundError):

@@ -66,6 +66,7 @@ class ReplicaPath:
             unreachable_s=_UNREACHABLE_S,
             timeout_s=math.inf,
             on_measured=_ignore,
+            is_held=True,  # a copy may be granted before the replica has let this worker in
             numbers=numbers,
         )
         self.session.enter(self._on_entered)
@@ -123,14 +124,16 @@ class ReplicaPath:
 
     def _on_entered(self, error: HostlibError | None) -> None:
         if self._failed(error):
+            self._end_copies(error)
             return
         payload = memoryview(self._table.pack())
         self.session.change(FrameKind.DEFINE, payload, self._on_defined)
 
     def _on_defined(self, error: HostlibError | None) -> None:
         if self._failed(error):
+            self._end_copies(error)
             return
-        self.link.dial()
+        self.link.release()
         server = self._tensor.client.sessions[self._shard]
         keys = self._tensor.keys_on(self._shard)
         server.pull(self._table.number, keys, self._table.width, self._on_model)
@@ -155,6 +158,10 @@ class ReplicaPath:
     def _started(self, error: HostlibError | None) -> None:
         if not self._failed(error):
             self._on_ready()
+
+    def _end_copies(self, error: HostlibError | None) -> None:
+        if error is not None:
+            self.link.close(error)
 
     def _failed(self, error: HostlibError | None) -> bool:
         if error is not None and not self._is_closed:

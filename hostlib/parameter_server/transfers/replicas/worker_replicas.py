@@ -29,7 +29,7 @@ class WorkerReplicas:
         self,
         tensor: DenseTensor,
         links: list[UpdateLink],
-        requests: GrantRequests,
+        requests: GrantRequests[OutgoingUpdate],
         counters: Counter[str],
     ) -> None:
         self._tensor = tensor

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -12,10 +13,13 @@ import numpy as np
 import pytest
 
 from replica_scene import VALUES, WAIT_S, ReplicaScene, update_of
+from switchfold.controller.api.operator_api import schedule_pb2
+from switchfold.controller.transfers.schedule_service import schedule_report
 from switchfold.hostlib.control import kept_stream
-from switchfold.hostlib.errors import ConfigurationError, WorkerTakenError
+from switchfold.hostlib.errors import ConfigurationError, HostlibError, WorkerTakenError
 from switchfold.hostlib.parameter_server.rows import Adam, GradientSum, Optimiser, Sgd
 from switchfold.hostlib.parameter_server.tables.dense import Values
+from switchfold.hostlib.parameter_server.tables.session import ShardSession
 from switchfold.hostlib.parameter_server.transfers import FabricWorker, PushOutcome
 from switchfold.hostlib.parameter_server.transfers.outgoing import OutgoingUpdate
 from time_bound import wait_until
@@ -72,6 +76,36 @@ def test_first_updates_wait_until_the_replica_has_joined(tmp_path: Path) -> None
         assert are_granted(pushed)
         scene.await_drained()
         assert np.array_equal(scene.models["replica"][5], total)
+
+
+def test_copies_wait_until_the_replica_has_let_a_late_worker_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Updates of a worker are granted before its replica has answered it; none gets lost."""
+    with ReplicaScene(tmp_path, div_max=0.0, num_late=1) as scene:
+        scene.await_replica()
+        total = committed(push(scene, 1))
+        entering: list[Callable[[], None]] = []
+        enter = ShardSession.enter
+
+        def enter_late(session: ShardSession, done: Callable[[HostlibError | None], None]) -> None:
+            if scene.replica is not None and session.address[1] == scene.replica.port:
+                entering.append(lambda: enter(session, done))
+            else:
+                enter(session, done)
+
+        monkeypatch.setattr(ShardSession, "enter", enter_late)
+        scene.workers.append(scene.work(1))
+        update = update_of(9)
+        pushed = scene.workers[1].push(update)
+        wait_until(lambda: scene.workers[1].counters["granted_updates"], "nothing is granted")
+        scene.workers[1]._loop.run(lambda: [call() for call in entering])
+        assert pushed.result(WAIT_S).is_committed
+        scene.await_drained()
+        assert np.array_equal(scene.models["replica"][2], total + update)
+        job = scene.controller.job()
+        assert job is not None
+        assert job.replicas.in_place(0), "the replica was given up"
 
 
 def test_replica_begins_with_the_first_values(tmp_path: Path) -> None:
@@ -193,8 +227,10 @@ class HeldCopies:
     """Keeps a worker's copies to the replica back, from when it is made."""
 
     def __init__(self, worker: FabricWorker) -> None:
+        paths = worker._replicas._paths
+        wait_until(lambda: 0 in paths, "the worker has not heard of the replica")
         self._worker = worker
-        self._link = worker._replicas._paths[0].link
+        self._link = paths[0].link
         self._kept: list[OutgoingUpdate] = []
         self._link.send = self._kept.append  # type: ignore[method-assign]
 
@@ -352,3 +388,35 @@ def test_training_goes_on_after_the_controller_and_the_replica_joins_no_more(
         total += committed(pushed)
         assert not any(f.result(WAIT_S).parts[0].is_granted for _, f in pushed)
         assert np.array_equal(scene.workers[0].get().result(WAIT_S), total)
+
+
+def test_an_operator_sees_the_copies_for_a_replica(tmp_path: Path) -> None:
+    with ReplicaScene(tmp_path) as scene:
+        scene.await_replica()
+        assert are_granted(push(scene, 2))
+        scene.await_drained()
+
+        async def report() -> schedule_pb2.ScheduleReport:
+            job = scene.controller.job()
+            assert job is not None
+            return schedule_report(job)
+
+        shown = asyncio.run_coroutine_threadsafe(report(), scene.controller._loop).result(WAIT_S)
+        found = {kind: [] for kind in ("update", "replica")}
+        for each in shown.transfers:
+            found[each.kind].append((each.worker_id, each.sequence, each.state, each.size_bytes))
+        assert len(found["update"]) == 4
+        assert sorted(found["replica"]) == sorted(found["update"])
+        assert {state for _, _, state, _ in found["replica"]} == {"committed"}
+
+
+def test_a_promoted_replica_has_its_models_planned(tmp_path: Path) -> None:
+    with ReplicaScene(tmp_path) as scene:
+        scene.await_replica()
+        total = committed(push(scene, 2))
+        scene.await_drained()
+        scene.server.close()
+        updates = scene.replica.updates
+        wait_until(lambda: not updates.gate.is_replica, "it is not promoted")
+        assert np.array_equal(scene.workers[0].get().result(WAIT_S), total)
+        assert updates.counters["granted_models"] == 1

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One model from a server's request to its arrival at the worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....hostlib.control.transfers_api import transfers_pb2 as pb
+from ...jobs.punctual_timer import PunctualTimer
+from ...scheduler.transfers import ModelGrant
+from ..transfer_record import TransferState
+
+
+@dataclass(kw_only=True)
+class ModelTally:
+    """What has become of a job's models since it began."""
+
+    requested: int = 0
+    granted: int = 0
+    delivered: int = 0
+    """Of those granted."""
+    ungranted: int = 0
+    """Sent by their servers without a grant."""
+    withdrawn: int = 0
+    """Given up: with their workers or servers, or because they were overdue."""
+
+
+@dataclass(kw_only=True, eq=False)
+class ModelRecord:
+    """What is known of a model on its path; times are those of the loop's clock."""
+
+    server_id: int
+    request: pb.ModelRequested
+    requested_s: float
+    state: TransferState = TransferState.WAITING
+    """WAITING, GRANTED, COMMITTED (the worker has it) or WITHDRAWN."""
+    number: int | None = None
+    """Its id at the scheduler."""
+    decided_s: float = 0.0
+    grant: ModelGrant | None = None
+    ended_s: float = 0.0
+    timer: PunctualTimer | None = None
+    """Ends the wait for a granted model."""
+
+    @property
+    def worker_id(self) -> int:
+        """Who gets it."""
+        return self.request.worker_id
+
+    @property
+    def transfer_id(self) -> int:
+        """The server's number for it."""
+        return self.request.transfer_id
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Names it among all transfers of the job: those of workers have ids from 0 on."""
+        return ~self.server_id, self.transfer_id
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return f"model {self.transfer_id} of server {self.server_id} for worker {self.worker_id}"
+
+    def stop_timer(self) -> None:
+        """End no wait any more."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None

@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What servers tell the scheduler of the models that workers want."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class ModelRequested(NamedTuple):
+    """A server asks for a grant: a worker wants its model.
+
+    TransferGranted or TransferRefused answers, with the same id.
+    """
+
+    transfer_id: int
+    """Unique in the server's registration, rising."""
+    worker_id: int
+    size_bytes: int
+
+
+class ModelDelivered(NamedTuple):
+    """The worker has a granted model: its kernel has acknowledged the last byte."""
+
+    transfer_id: int
+
+
+ModelReport = ModelRequested | ModelDelivered

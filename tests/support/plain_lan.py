@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Machines in one Ethernet network, as a user has them: namespaces with nothing set by us.
+
+ARP, IPv6, offloads and sysctls are the kernel's defaults. All have the same file system; programs
+of which a real machine has its own (sudo, scp, systemctl) are stand-ins.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import unit_runner
+from unit_runner import CACHE
+
+INTERFACE = "eth0"
+STAND_INS = {
+    "sudo": 'exec "$@"',
+    "systemctl": f'exec {sys.executable} {unit_runner.__file__} "$@"',
+    # scp -r SOURCE ADDRESS:TARGET, into the home of whoever trains there
+    "scp": 'case "$3" in *:*) cp -r "$2" "$HOMES/${3%%:*}/${3#*:}";; *) exit 2;; esac',
+}
+PROGRAMS = ("switchfold.controller", "switchfold.softswitch", "torch.distributed.run")
+NAMES = ("switchfold", "softswitch", "torchrun")
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True)
+
+
+class PlainLan:
+    """A bridge, and a machine for each address, all with interface eth0."""
+
+    def __init__(self, folder: Path, addresses: Sequence[str], *, is_bridged: bool = True) -> None:
+        """`is_bridged`: one network; else all others are cabled to the first machine alone."""
+        self.folder = folder
+        self.addresses = tuple(addresses)
+        self._prefix = f"sfd{os.getpid()}"
+        self._is_bridged = is_bridged
+        self._running: list[subprocess.Popen[str]] = []
+        programs = folder / "bin"
+        programs.mkdir()
+        commands = STAND_INS | {
+            name: f'exec {sys.executable} -m {module} "$@"'
+            for name, module in zip(NAMES, PROGRAMS, strict=True)
+        }
+        for name, text in commands.items():
+            (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+            (programs / name).chmod(0o755)
+
+    def namespace(self, address: str) -> str:
+        return f"{self._prefix}-{self.addresses.index(address)}"
+
+    def home(self, address: str) -> Path:
+        return self.folder / "homes" / address
+
+    def __enter__(self) -> Self:
+        for address in self.addresses:
+            self.home(address).mkdir(parents=True)
+            ip("netns", "add", self.namespace(address))
+            ip("-n", self.namespace(address), "link", "set", "lo", "up")
+        if self._is_bridged:
+            lan = f"{self._prefix}-lan"
+            ip("netns", "add", lan)
+            ip("-n", lan, "link", "add", "br0", "type", "bridge")
+            ip("-n", lan, "link", "set", "br0", "up")
+            for number, address in enumerate(self.addresses):
+                self._cable(address, lan, f"p{number}")
+                ip("-n", lan, "link", "set", f"p{number}", "master", "br0")
+        else:
+            for number, address in enumerate(self.addresses[1:], 1):
+                self._cable(address, self.namespace(self.addresses[0]), f"eno{number}")
+        return self
+
+    def _cable(self, address: str, far: str, far_name: str) -> None:
+        near = self.namespace(address)
+        ends = ("name", INTERFACE, "netns", near, "type", "veth", "peer", "name", far_name)
+        ip("link", "add", *ends, "netns", far)
+        ip("-n", far, "link", "set", far_name, "up")
+        ip("-n", near, "link", "set", INTERFACE, "up")
+        ip("-n", near, "addr", "add", f"{address}/24", "dev", INTERFACE)
+
+    def start(self, address: str, command: str) -> subprocess.Popen[str]:
+        """Start a command of a shell on a machine, in the home of its user."""
+        variables = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("SWITCHFOLD_", "PET_", "GLOO_", "SUDO_", "MASTER_"))
+        }
+        process = subprocess.Popen(
+            ["ip", "netns", "exec", self.namespace(address), "sh", "-c", command],
+            cwd=self.home(address),
+            env=variables
+            | {
+                "HOME": str(self.home(address)),
+                "HOMES": str(self.folder / "homes"),
+                "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+                "UNIT_RUNNER": str(self.folder / "units"),
+                "XDG_CACHE_HOME": str(CACHE),  # what softswitch has compiled before
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._running.append(process)
+        return process
+
+    def run(self, address: str, command: str, timeout_s: float = 240.0) -> str:
+        """Run a command of a shell on a machine; return what it printed."""
+        process = self.start(address, command)
+        said, _ = process.communicate(timeout=timeout_s)
+        assert process.returncode == 0, f"{command}: exit {process.returncode}\n{said}"
+        return said
+
+    def unit_process(self, unit: str) -> int:
+        """Return the process of a unit that systemctl has started."""
+        return int((self.folder / "units" / unit / "pid").read_text())
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for process in self._running:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+        logs = unit_runner.stop_all(self.folder / "units")
+        if error is not None:
+            for name, log in logs.items():
+                print(f"--- {name}\n{log}")
+        lan = (f"{self._prefix}-lan",) if self._is_bridged else ()
+        for name in (*map(self.namespace, self.addresses), *lan):
+            if Path("/run/netns", name).exists():
+                ip("netns", "delete", name)
+        shutil.rmtree(self.folder, ignore_errors=True)
