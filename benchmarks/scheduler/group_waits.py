@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How long a batch should wait so that groups form, in simulated time.
+"""How long a batch should wait so that groups form, and where they gain most, in simulated time.
 
-Workers on links of 100 Mbit/s get, compute and push without end, and two idle hosts may gather.
+Workers on links of 100 Mbit/s get, compute and push without end. Two idle hosts may gather, or the
+leaf of half of the workers, or of all, adds what passes.
 Deliveries come up to 20 ms after their plan. The server's uplink is no bottleneck: models travel
 beside the updates. Every push is committed once; the figures depend on the seed alone.
 Run: python benchmarks/scheduler/group_waits.py
@@ -38,6 +39,8 @@ WAITS: tuple[tuple[float, float], ...] = (
     *((0.05, 0.25), (0.05, 0.5), (0.05, 1.0)),
 )
 """batch_wait_s and gather_wait_s."""
+CONTROLLERS_WAITS = (0.05, 0.5)
+"""Those of a controller without options."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +58,15 @@ def simulate(
     size_bytes: int,
     compute_s: float,
     *,
-    waits: tuple[float, float] | None,
+    places: AggregationPlaces | None,
+    waits: tuple[float, float],
     until_s: float,
 ) -> WaitOutcome:
-    """Train for `until_s` simulated seconds; without `waits`, nobody gathers."""
+    """Train for `until_s` simulated seconds; without `places`, nobody adds."""
     network = star(num_workers, others=dict.fromkeys(IDLE, 100))
-    batch_wait_s, gather_wait_s = waits or (0.05, 0.0)
+    batch_wait_s, gather_wait_s = waits
     options = SchedulerOptions(
-        places=AggregationPlaces(hosts=IDLE) if waits else None,
+        places=places,
         batch_wait_s=batch_wait_s,
         gather_wait_s=gather_wait_s,
         commit_order=CommitOrder.SEQUENCE,
@@ -89,23 +93,35 @@ def simulate(
     )
 
 
+def leaf(num_workers: int) -> AggregationPlaces:
+    """Return the switch as the leaf of the first workers."""
+    return AggregationPlaces(switches={"s1": frozenset(f"h{n}" for n in range(1, num_workers + 1))})
+
+
 def main() -> int:
     """Simulate and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=120.0, help="simulated (120)")
     until_s: float = parser.parse_args().seconds
+    hosts = AggregationPlaces(hosts=IDLE)
     print(f"{until_s:g} simulated seconds; batch_wait_s and gather_wait_s in seconds")
-    print("workers  MB     compute [s]  waits        commits/s  messages/commit  mean delay")
+    print("workers  MB     compute [s]  groups        waits      commits/s  messages/commit  delay")
     for num_workers, megabytes, compute_s in SETTINGS:
-        for waits in (None, *WAITS):
+        runs: list[tuple[str, AggregationPlaces | None, tuple[float, float]]] = [
+            ("none", None, (0.05, 0.0)),
+            *(("two hosts", hosts, waits) for waits in WAITS),
+            ("leaf of half", leaf(num_workers // 2), CONTROLLERS_WAITS),
+            ("leaf of all", leaf(num_workers), CONTROLLERS_WAITS),
+        ]
+        for name, places, waits in runs:
+            size_bytes = round(1e6 * megabytes)
             found = simulate(
-                num_workers, round(1e6 * megabytes), compute_s, waits=waits, until_s=until_s
+                num_workers, size_bytes, compute_s, places=places, waits=waits, until_s=until_s
             )
-            name = "no groups" if waits is None else f"{waits[0]:g}, {waits[1]:g}"
             print(
-                f"{num_workers:7}  {megabytes:5}  {compute_s:11}  {name:11}"
-                f"  {found.commits_per_s:9.2f}  {found.messages_per_commit:15.2f}"
-                f"  {found.mean_delay:10.2f}"
+                f"{num_workers:7}  {megabytes:5}  {compute_s:11}  {name:12}"
+                f"  {f'{waits[0]:g}, {waits[1]:g}':10}{found.commits_per_s:9.2f}"
+                f"  {found.messages_per_commit:15.2f}  {found.mean_delay:5.2f}"
             )
     return 0
 

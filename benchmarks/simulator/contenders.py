@@ -14,6 +14,7 @@ from benchmarks.simulator.asynchronous import (
     FluidRun,
 )
 from benchmarks.simulator.outcome import RunFigures, figures_of
+from benchmarks.simulator.planned_allreduce import PlannedAllreduce
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.scheduled import GroupPlaces, ScheduledRun
 from benchmarks.simulator.synchronous import (
@@ -73,6 +74,12 @@ CONTENDERS = {
         ),
         SimulatedContender(
             name="ring", label="ring allreduce", make=RingAllreduce, is_synchronous=True
+        ),
+        SimulatedContender(
+            name="planned-allreduce",
+            label="planned allreduce",
+            make=PlannedAllreduce,
+            is_synchronous=True,
         ),
         SimulatedContender(
             name="switch-allreduce",

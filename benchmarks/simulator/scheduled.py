@@ -11,14 +11,13 @@ that are slower than the scheduler knows slow all flows on them, as they do for 
 from __future__ import annotations
 
 import enum
-import itertools
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from benchmarks.simulator.asynchronous import AsynchronousRun, ComputeTimes
-from benchmarks.simulator.fluid import FluidFlow
+from benchmarks.simulator.paced import send_paced
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.timeline import TimelineKind
 from switchfold.controller.scheduler.delay_bound import DelayBound
@@ -230,28 +229,4 @@ class ScheduledRun(AsynchronousRun):
         bits: int,
         on_end: Callable[[], None],
     ) -> None:
-        """Start a flow that keeps a grant's rates, once its first span has begun."""
-        now_s = self.links.now_s
-        ahead = [span for span in spans if span.end_s > now_s] or [spans[-1]]
-        begin = partial(self._begin, links, ahead, bits, on_end)
-        if ahead[0].start_s > now_s:
-            self.links.call_at(ahead[0].start_s, begin)
-        else:
-            begin()
-
-    def _begin(
-        self,
-        links: Sequence[str],
-        spans: Sequence[RateSpan],
-        bits: int,
-        on_end: Callable[[], None],
-    ) -> None:
-        """Start a flow in its first span."""
-        flow: FluidFlow = self.links.start(
-            links, bits, on_end, cap_bits_per_s=spans[0].rate_bits_per_s
-        )
-        for span, following in itertools.pairwise(spans):
-            if following.start_s > span.end_s:
-                self.links.call_at(span.end_s, partial(self.links.cap, flow, 0))
-            change = partial(self.links.cap, flow, following.rate_bits_per_s)
-            self.links.call_at(following.start_s, change)
+        send_paced(self.links, links, spans, bits, on_end)

@@ -68,6 +68,8 @@ class BatchPlan:
     commits_s: Mapping[int, float]
     """By transfer id, when the server can apply it."""
     residual: ResidualNetwork
+    cost: tuple[float, float, int]
+    """What is least in the best plan: the aim and the other one in seconds, then messages."""
 
 
 def plan_groups(
@@ -87,7 +89,8 @@ def plan_groups(
     than the best plan, at most n + 1. Each is O(groups x aggregators x members) plans of legs.
     """
     if not ordered:
-        return BatchPlan(direct=(), groups=(), commits_s={}, residual=residual.fork())
+        nothing = residual.fork()
+        return BatchPlan(direct=(), groups=(), commits_s={}, residual=nothing, cost=(0.0, 0.0, 0))
     setting = _setting(residual, ordered, now_s, places, goal)
     prefix = BatchDraft(residual.fork(), setting, goal.earliest_commit_s)
     found = _Search(prefix, setting).best(num_direct)
@@ -102,6 +105,7 @@ def plan_groups(
         groups=messages.groups,
         commits_s=messages.commits_s,
         residual=reserved,
+        cost=_cost(setting, found),
     )
 
 
@@ -169,7 +173,7 @@ class _Search:
                 self._best = cost, count, draft
 
 
-def _usable_places(
+def usable_places(
     network: TransferNetwork, ordered: Sequence[TransferRequest], places: AggregationPlaces
 ) -> AggregationPlaces:
     """Return the idle hosts and the switches that routes join to the workers and the server."""
@@ -199,7 +203,7 @@ def _setting(
     goal: PlanGoal,
 ) -> DraftSetting:
     network = residual.network
-    usable = _usable_places(network, ordered, places)
+    usable = usable_places(network, ordered, places)
     workers = sorted({request.worker for request in ordered})
     leaves = list(usable.switches)
     alike = AlikeHosts(network, workers, ordered[0].server, usable.hosts, leaves)
@@ -238,10 +242,7 @@ def _summable(ordered: Sequence[TransferRequest], most_members: int) -> list[int
 
 
 def _cost(setting: DraftSetting, draft: BatchDraft) -> tuple[float, float, int]:
-    """Return what is least in the best plan: the aim, the other one, messages. In this order.
-
-    Times count in whole nanoseconds, so that rounding does not break ties.
-    """
+    """Return a plan's cost in whole nanoseconds, so that rounding does not break ties."""
     total_s, last_s = round(draft.total_s, 9), round(draft.last_commit_s, 9)
     first, second = (last_s, total_s) if setting.is_makespan else (total_s, last_s)
     return first, second, draft.num_messages

@@ -23,9 +23,11 @@ from .errors import (
 )
 from .grouping import AggregationPlaces
 from .network import ResidualNetwork, TransferNetwork
+from .planning.allreduce_plan import check_allreduce
 from .server_queue import ServerQueue
 from .state.expiry import Expiry
 from .state.model_transfers import ModelTransfers
+from .state.open_allreduces import AllreduceGrant, OpenAllreduces
 from .state.open_groups import OpenGroups
 from .state.open_transfers import OpenTransfers
 from .state.server_replica import Promotion, ReplicaOptions, ServerReplica
@@ -69,6 +71,7 @@ class TransferScheduler:
         self._open = OpenTransfers(network)
         self._tallies: defaultdict[str, WorkerTally] = defaultdict(WorkerTally)
         self._groups = OpenGroups(self._open)
+        self._allreduces = OpenAllreduces(self._open)
         self._servers: dict[str, ServerTransfers] = {}
         for server, version in servers.items():
             check_whole(f"version of {server}", version, 0)
@@ -341,6 +344,30 @@ class TransferScheduler:
         self._models.end(transfer_id, now_s)
         self._now_s = now_s
 
+    def allreduce(self, members: Sequence[str], size_bytes: int, now_s: float) -> AllreduceGrant:
+        """Plan the sum of one vector of each member, which all of them get.
+
+        It begins now, in what is free beside all that is granted. Idle hosts of the present places
+        may add, too. Raises InvalidTransferError, UnknownStationError and NoRouteError.
+        """
+        self._check_clock(now_s)
+        check_allreduce(self._network, members, size_bytes)
+        idle = self._places.hosts if self._places else ()
+        helpers = [
+            host
+            for host in idle
+            if host not in members
+            and all(self.joins(host, each) and self.joins(each, host) for each in members)
+        ]
+        self._look_ahead(now_s)
+        return self._allreduces.begin(members, size_bytes, now_s, helpers)
+
+    def allreduce_ended(self, number: int, now_s: float) -> None:
+        """Note that all members of an allreduce have its sum, or that it was given up."""
+        self._check_clock(now_s)
+        self._allreduces.end(number, now_s)
+        self._now_s = now_s
+
     def replace_network(self, network: TransferNetwork, now_s: float) -> None:
         """Go on with changed capacities or routes.
 
@@ -390,7 +417,8 @@ class TransferScheduler:
     def _due_s(self, queue: ServerQueue) -> float | None:
         """Return when a server's batch is due."""
         options = self._options
-        if self._places and self._places.hosts and options.gather_wait_s > options.batch_wait_s:
+        has_places = self._places and (self._places.hosts or self._places.switches)
+        if has_places and options.gather_wait_s > options.batch_wait_s:
             waits_s = options.batch_wait_s, options.gather_wait_s
             return queue.gathering_due_s(options.batch_max, *waits_s)
         return queue.due_s(options.batch_max, options.batch_wait_s)

@@ -16,7 +16,7 @@ from typing import Final
 
 from ..checks import check_whole
 from ..errors import InvalidTransferError
-from ..network import Links, ResidualNetwork
+from ..network import Links, ResidualNetwork, TransferNetwork
 from ..residual_rate import RateSpan
 
 _HALVINGS: Final = 60
@@ -61,17 +61,10 @@ def plan_allreduce(
     """Plan the sum of one vector of each member; reserve it in `residual`.
 
     `helpers` are idle hosts that may be roots, too; they are if that ends earlier. Cost:
-    O(hosts^2) plans of a leg.
+    O(hosts^2) plans of a leg. Raises what `check_allreduce` does.
     """
-    check_whole("size_bytes", size_bytes, 1)
+    check_allreduce(residual.network, members, size_bytes, helpers)
     hosts = [*members, *helpers]
-    if len(members) < 2 or len(set(hosts)) < len(hosts):
-        raise InvalidTransferError(
-            f"members {list(members)} and helpers {list(helpers)}: name at least two members, and "
-            "each host once"
-        )
-    for host in hosts:
-        residual.network.check_host(host, "member or helper")
     plans: list[tuple[AllreducePlan, ResidualNetwork]] = []
     for roots in [members, hosts] if helpers else [members]:
         trial = residual.fork()
@@ -81,6 +74,24 @@ def plan_allreduce(
     best, trial = min(plans, key=lambda each: each[0].end_s)
     residual.adopt(trial)
     return best
+
+
+def check_allreduce(
+    network: TransferNetwork, members: Sequence[str], size_bytes: int, helpers: Sequence[str] = ()
+) -> None:
+    """Raise InvalidTransferError, UnknownStationError or NoRouteError unless it can be planned."""
+    check_whole("size_bytes", size_bytes, 1)
+    hosts = [*members, *helpers]
+    if len(members) < 2 or len(set(hosts)) < len(hosts):
+        raise InvalidTransferError(
+            f"members {list(members)} and helpers {list(helpers)}: name at least two members, and "
+            "each host once"
+        )
+    for host in hosts:
+        network.check_host(host, "member or helper")
+    for sender in hosts:
+        for receiver in hosts:
+            network.route(sender, receiver)
 
 
 def _plan(

@@ -42,6 +42,10 @@ class SwitchAdding:
         found = [self._best_at(switch, first, rest, residual) for switch in self._switches]
         return [group for group in found if group is not None]
 
+    def best_at(self, switch: str, residual: ResidualNetwork) -> GroupDraft | None:
+        """Return the group of one switch that begins with the first of all updates, if any."""
+        return self._best_at(switch, 0, self._ordered, residual)
+
     def _best_at(
         self,
         switch: str,

@@ -23,6 +23,8 @@ class Carried(enum.Enum):
     """By id of the model's request."""
     REPLICA = enum.auto()
     """By transfer id: the leg to the replica."""
+    CHUNK = enum.auto()
+    """By number of the leg: a piece of an allreduce."""
 
 
 @dataclass(kw_only=True)

@@ -64,6 +64,8 @@ def times(found: ContenderRun, kind: TimelineKind) -> list[float]:
         ("sync-ps", [1.4, 1.4, 1.4, 1.4]),
         # 2 x 3/4 of an update on every link.
         ("ring", [1.15, 1.15, 1.15, 1.15]),
+        # As long as the ring, on equal links.
+        ("planned-allreduce", [1.15, 1.15, 1.15, 1.15]),
         ("switch-allreduce", [1.1, 1.1, 1.1, 1.1]),
         # Models in turns at 0.1, 0.2, 0.3, 0.4 s; so updates find the link free.
         ("direct", [1.2, 1.3, 1.4, 1.5]),
@@ -80,6 +82,17 @@ def test_a_switch_adds_a_batch_in_the_time_of_one_update() -> None:
     assert times(found, TimelineKind.COMMIT) == pytest.approx([1.1] * 4)
     assert found.groups == 1
     assert found.server_in_bytes == pytest.approx(SCENARIO.update_bytes)
+
+
+def test_a_slow_link_holds_up_a_planned_allreduce_less_than_a_ring() -> None:
+    """The slow worker's link must carry the vector once each way; the ring's links all do twice."""
+    links = {"links": LinkSetting.HALVED}
+    shares = replace(SCENARIO, num_workers=8, **links).link_trace.shares(0)
+    assert sorted(shares[f"w{number}"] for number in range(8)) == [0.5, *[1.0] * 7]
+    ring_s = times(once("ring", 8, **links), TimelineKind.COMMIT)[0] - 1.0
+    planned_s = times(once("planned-allreduce", 8, **links), TimelineKind.COMMIT)[0] - 1.0
+    assert ring_s == pytest.approx(2 * 7 / 8 * 0.2, abs=1e-3)
+    assert 0.2 <= planned_s < 0.7 * ring_s
 
 
 def test_two_servers_get_half_of_each_update() -> None:
