@@ -54,7 +54,7 @@ class P4Switch(_NODE.Switch):
             raise OwnProgramError(str(exc)) from exc
         _NODE.Switch.__init__(self, name, **parameters)
         self._own = OwnProgram(files=files, entries=Path(entries).absolute() if entries else None)
-        self._target = cast("Target", target)
+        self._target: Target = cast("Target", target)
         self._is_temporary = directory is None
         self._directory = Path(directory or tempfile.mkdtemp(prefix="sf-mn-"))
         self._process: ManagedProcess | None = None

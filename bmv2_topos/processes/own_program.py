@@ -13,6 +13,7 @@ from typing import Any, Final
 import grpc
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
+from google.protobuf.message import Message
 
 from ...hostlib.credentials import Credentials, Role, role_name
 from ...hostlib.credentials.grpc_channels import open_channel
@@ -132,9 +133,8 @@ class _Loading:
             )
             self._call("Write", request)
 
-    def _call(self, method: str, request: Any) -> None:
-        self._channel.unary_unary(
-            f"{_SERVICE}/{method}",
-            request_serializer=type(request).SerializeToString,
-            response_deserializer=lambda _: None,
-        )(request, timeout=_TIMEOUT_S)
+    def _call(self, method: str, request: Message) -> None:
+        # Without a serializer, grpc carries bytes; the answers hold nothing.
+        self._channel.unary_unary(f"{_SERVICE}/{method}")(
+            request.SerializeToString(), timeout=_TIMEOUT_S
+        )
