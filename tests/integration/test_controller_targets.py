@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from finsy import Switch, SwitchOptions
+from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, Switch, SwitchOptions
 
 from controller_fixtures import HOSTS, FakeWorker, join_all, resume_all, run, serving
 from switch_process import (
@@ -26,9 +26,11 @@ from switch_process import (
 from switchfold.bmv2_topos.processes.daemons import program_files
 from switchfold.bmv2_topos.processes.free_ports import free_port
 from switchfold.controller.config import ControllerConfig, SwitchConfig
+from switchfold.controller.database.database import MAX_TREE_ID
 from switchfold.controller.errors import NotLeaderError, SwitchError
 from switchfold.controller.server import ControllerServer
 from switchfold.controller.switches.reconcile import Changes
+from switchfold.controller.switches.switch_read import read_entities
 from switchfold.controller.switches.switch_session import LinkState
 from switchfold.controller.tables.outcome import Count
 from switchfold.hostlib.control.session_api import session_pb2 as pb
@@ -133,6 +135,66 @@ def test_target_restarted_while_a_job_runs_is_repaired(tmp_path: Path, name: str
             )
             await leave_all(workers)
             await context.__aexit__(None, None, None)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("name", [pytest.param("bmv2", marks=pytest.mark.bmv2), "softswitch"])
+def test_target_keeps_what_another_client_has_written_in_the_users_range(tmp_path: Path, name: str):
+    """Its groups and clone sessions outlive repairs, a new controller, and its own end.
+
+    On softswitch it has a role of its own, beside the controller. BMv2 knows one primary, so there
+    it takes the switch over for a moment.
+    """
+    first_group, others_group = MAX_TREE_ID + 1, MAX_TREE_ID
+    users: list[P4MulticastGroupEntry | P4CloneSessionEntry] = [
+        P4MulticastGroupEntry(first_group, replicas=[(1, 1), (2, 1)]),
+        P4CloneSessionEntry(9, replicas=[(2, 1)]),
+    ]
+
+    def client(address: str, election_id: int) -> Switch:
+        role = "users" if name == "softswitch" else ""
+        p4info = program_files("narrow")[1]
+        options = SwitchOptions(p4info=p4info, initial_election_id=election_id, role_name=role)
+        return Switch("users", address, options)
+
+    async def write(address: str, tree_id: int) -> None:
+        async with client(address, 500) as switch:
+            assert switch.is_primary
+            await switch.delete([P4MulticastGroupEntry(tree_id)])
+            await switch.insert([*users, P4MulticastGroupEntry(others_group, replicas=[(1, 1)])])
+
+    async def groups(address: str) -> set[int]:
+        async with client(address, 1) as switch:
+            read = await read_entities(switch, [P4MulticastGroupEntry()])
+            if name == "softswitch":  # BMv2 cannot read clone sessions
+                (session,) = await read_entities(switch, [P4CloneSessionEntry()])
+                assert session.session_id == 9
+        return {group.multicast_group_id for group in read}
+
+    async def scenario() -> None:
+        address = f"127.0.0.1:{free_port()}"
+        config = make_config(tmp_path, address)
+        async with target(switch_command(name, address), address):
+            async with serving(config) as server:
+                link = server.links["s1"]
+                workers = await join_all(server.address, 2)
+                for worker in workers:
+                    await worker.join_reply()
+                (placement,) = server.views.placements("s1")
+                await write(address, placement.tree.tree_id)
+                if name == "softswitch":
+                    await link.repair()
+                async with asyncio.timeout(DEADLINE_S):
+                    while others_group in (found := await groups(address)):
+                        await asyncio.sleep(0.1)
+                assert {first_group, placement.tree.tree_id} <= found, "ours is back"
+                await until(lambda: link.state is LinkState.READY)
+                assert not await link.repair(), "our own entries are all there"
+                await leave_all(workers)
+            async with serving(config) as second:
+                assert not await second.links["s1"].repair()
+                assert first_group in await groups(address)
 
     run(scenario())
 
