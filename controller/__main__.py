@@ -64,7 +64,10 @@ COMMANDS: Final = {
         "switchfold.controller.cli.schedule.command:schedule",
         "Look at live transfers of updates.",
     ),
-    "scheme": ("switchfold.controller.cli.scheme:scheme", "Choose and predict PS, INA or factors."),
+    "scheme": (
+        "switchfold.controller.cli.schemes.command:scheme",
+        "Choose and predict PS, INA or factors.",
+    ),
     "shell": ("switchfold.controller.cli.shell:shell", "Open p4runtime-shell on a switch."),
     "switch": ("switchfold.controller.cli.switch:switch", "Look at switches and their counters."),
     "tolerance": (
