@@ -29,6 +29,11 @@ STAND_INS = {
     "scp": 'case "$3" in *:*) cp -r "$2" "$HOMES/${3%%:*}/${3#*:}";; *) exit 2;; esac',
 }
 PROGRAMS = ("switchfold.controller", "switchfold.softswitch", "torch.distributed.run")
+ALONE = """\
+test ! -d /run/switchfold || mount -t tmpfs tmpfs /run/switchfold
+exec sh -c "$1"
+"""
+"""Testbeds of this machine are not those of others: `ip netns exec` has its own mounts."""
 NAMES = ("switchfold", "softswitch", "torchrun")
 
 
@@ -96,7 +101,7 @@ class PlainLan:
             if not name.startswith(("SWITCHFOLD_", "PET_", "GLOO_", "SUDO_", "MASTER_"))
         }
         process = subprocess.Popen(
-            ["ip", "netns", "exec", self.namespace(address), "sh", "-c", command],
+            ["ip", "netns", "exec", self.namespace(address), "sh", "-c", ALONE, "sh", command],
             cwd=self.home(address),
             env=variables
             | {
