@@ -12,8 +12,7 @@ from click.testing import CliRunner
 
 from switchfold import p4src
 from switchfold.bmv2_topos import Testbed, state
-from switchfold.bmv2_topos.commands.live_command import live_file
-from switchfold.bmv2_topos.commands.testbed import testbed as testbed_command
+from switchfold.bmv2_topos.commands.live_command import live, live_file
 from switchfold.bmv2_topos.errors import TestbedError
 from switchfold.bmv2_topos.processes.debugging import SwitchDebugging
 from switchfold.bmv2_topos.topology.topology import single_switch
@@ -72,7 +71,7 @@ def test_rates_and_entries_of_a_running_switch(
         sum_once(testbed)
         path = live_file(testbed.name, None)
         assert path == tmp_path / "live" / "s1.live"
-        shown = CliRunner().invoke(testbed_command, ["live", "--name", testbed.name, "s1"])
+        shown = CliRunner().invoke(live, ["--name", testbed.name, "s1"])
         assert shown.exit_code == 0, shown.output
         assert "ipv4_forward" in shown.output
         entries = tmp_path / "s1.txtpb"
