@@ -8,6 +8,7 @@ of which a real machine has its own (sudo, scp, systemctl) are stand-ins.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 import unit_runner
 from unit_runner import CACHE
@@ -37,6 +38,10 @@ exec sh -c "$1"
 NAMES = ("switchfold", "softswitch", "torchrun")
 
 
+_NUMBERS: Final = itertools.count()
+"""Of the networks of this process."""
+
+
 def ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True)
 
@@ -48,7 +53,7 @@ class PlainLan:
         """`is_bridged`: one network; else all others are cabled to the first machine alone."""
         self.folder = folder
         self.addresses = tuple(addresses)
-        self._prefix = f"sfd{os.getpid()}"
+        self._prefix = f"sfd{os.getpid()}x{next(_NUMBERS)}"
         self._is_bridged = is_bridged
         self._running: list[subprocess.Popen[str]] = []
         programs = folder / "bin"
