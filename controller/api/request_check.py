@@ -111,6 +111,7 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "RateObserved.seconds": (0, 1e9),
     "Aggregator.port": (1, 0xFFFF),
     "TransferRequested.sum_key": (0, (1 << 32) - 1),
+    "SwitchMembers.worker_ids": (0, 0xFFFF),
     "UpdateGathered.group_id": (0, _MAX_POSITION),
     "UpdateGathered.worker_id": (0, 0xFFFF),
     "UpdateGathered.transfer_id": (0, 1 << 62),

@@ -417,11 +417,13 @@ class TransferScheduler:
     def _due_s(self, queue: ServerQueue) -> float | None:
         """Return when a server's batch is due."""
         options = self._options
-        has_places = self._places and (self._places.hosts or self._places.switches)
-        if has_places and options.gather_wait_s > options.batch_wait_s:
+        places = self._places or AggregationPlaces()
+        has_switch = any(self._network.has_routes([each], queue.server) for each in places.switches)
+        idle_wait_s = options.switch_wait_s if has_switch else 0.0
+        if (places.hosts or has_switch) and options.gather_wait_s > options.batch_wait_s:
             waits_s = options.batch_wait_s, options.gather_wait_s
-            return queue.gathering_due_s(options.batch_max, *waits_s)
-        return queue.due_s(options.batch_max, options.batch_wait_s)
+            return queue.gathering_due_s(options.batch_max, *waits_s, idle_wait_s)
+        return queue.due_s(options.batch_max, options.batch_wait_s, idle_wait_s)
 
     def _server(self, server: str) -> ServerTransfers:
         found = self._servers.get(server)

@@ -32,14 +32,14 @@ class ServerQueue(BatchQueue[TransferRequest, TransferGrant]):
         return self.version + len(self.granted)
 
     def gathering_due_s(
-        self, batch_max: int, batch_wait_s: float, gather_wait_s: float
+        self, batch_max: int, batch_wait_s: float, gather_wait_s: float, idle_wait_s: float = 0.0
     ) -> float | None:
         """Return when the waiting requests become a batch that may have groups, None if none waits.
 
         They wait while the server's link has work, since a group costs time if it has none. The
         batch is closed `batch_wait_s` before the last planned commit, so that the link goes on.
         """
-        due_s = self.due_s(batch_max, batch_wait_s)
+        due_s = self.due_s(batch_max, batch_wait_s, idle_wait_s)
         first_s = self.due_s(1, 0.0)
         if due_s is None or first_s is None or due_s <= first_s:
             return due_s

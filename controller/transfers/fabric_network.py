@@ -13,7 +13,13 @@ from ..fabric.routes import path
 from ..scheduler.network import Links, TransferNetwork
 from ..scheduler.planning.bandwidth_estimate import TransferDirection
 from .rates.link_tracking import LinkTracker
-from .transfer_config import MAX_SERVERS, TransferConfig, replica_name, server_name
+from .transfer_config import (
+    MAX_SERVERS,
+    TransferConfig,
+    replica_name,
+    server_name,
+    switch_of,
+)
 
 
 def host_places(fabric: Fabric) -> dict[str, HostAttachment]:
@@ -64,7 +70,8 @@ def transfer_network(
 
     `estimates` are rates (up, down) of hosts' links, in payload, in place of the file's. `servers`
     are the hosts of servers by name; it may grow: a server's host is looked up when a route to it
-    is first wanted. A server on its sender's own host has a route without links.
+    is first wanted. A server on its sender's own host has a route without links. Each server has a
+    switch of its own name (`switch_of`), which is the one that its host and the senders are at.
     """
     places = host_places(fabric)
     unstated = {
@@ -79,7 +86,26 @@ def transfer_network(
         rate = config.default_rate_bits_per_s if is_unstated else fabric.rate(direction)
         return max(1, round(config.payload_share * rate))
 
+    switches = {
+        switch_of(server_name(number)): server_name(number) for number in range(MAX_SERVERS)
+    }
+
+    def leaf_route(sender: str, receiver: str) -> Links | None:
+        """Between a server's switch and a host or server at it."""
+        server = switches[sender if sender in switches else receiver]
+        place = places.get(servers.get(server, ""))
+        if sender in switches:
+            host = servers.get(receiver, receiver)
+            is_there = receiver == server and place is not None
+            return _host_links(places, host)[1:] if is_there else None
+        other = places.get(sender)
+        if place is None or other is None or other == place or other.switch != place.switch:
+            return None
+        return _host_links(places, sender)[:1]
+
     def find_route(sender: str, receiver: str) -> Links | None:
+        if sender in switches or receiver in switches:
+            return leaf_route(sender, receiver)
         ends = [places.get(servers.get(name, name)) for name in (sender, receiver)]
         start, end = ends
         if start is None or end is None:
@@ -97,6 +123,7 @@ def transfer_network(
         capacities_bits_per_s=capacities,
         hosts=frozenset(places)
         | {name(number) for number in range(MAX_SERVERS) for name in (server_name, replica_name)},
+        switches=frozenset(switches),
         find_route=find_route,
     )
 

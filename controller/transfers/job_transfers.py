@@ -74,6 +74,7 @@ class JobTransfers:
                 batch_wait_s=config.batch_wait_s,
                 commit_order=CommitOrder.SEQUENCE,  # as servers apply updates
                 gather_wait_s=min(config.gather_wait_s, config.grant_wait_s / 2),
+                switch_wait_s=min(config.batch_wait_s, config.grant_wait_s / 2),
                 gather_slack_s=config.gather_slack_s,
                 lost_after=math.inf,  # what is overdue is given up by TransferFlow
             ),
@@ -135,6 +136,7 @@ class JobTransfers:
             station.station_id, ServerPlace(server_id=station.station_id, name=name)
         )
         server.station, server.identity = station, station.identity
+        self.flow.groups.forget_switch(station.station_id)
         self._set_host(server.name, station.host)
         scheduled = self.flow.schedule.version(server)
         server.restart(request.version, scheduled, request.next_sequence)
@@ -264,6 +266,8 @@ class JobTransfers:
                 self.flow.replicas.server_applied(server.server_id, message.committed.next_sequence)
                 if server.report(version, self.flow.schedule.version(server)):
                     self.flow.retry_parked()
+            case "switch_members":
+                self.flow.groups.note_switch_members(server, message.switch_members)
             case _ if self.models.take(server, message):
                 self._take_rates()
             case other:

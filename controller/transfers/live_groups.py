@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Live aggregation groups of a job: idle workers that add updates up, and who is in which group.
+"""Live aggregation groups of a job: who adds updates up, and who is in which group.
 
 MLfabric adds updates up at idle workers. Which host is idle, and which aggregator is avoided for a
 while, is decided here, and ours.
@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...hostlib.control.transfers_api import transfers_pb2 as pb
-from ..scheduler.grouping import AggregationPlaces
+from ..scheduler.grouping import MOST_MEMBERS, AggregationPlaces
 from ..scheduler.transfers import TransferGroup
 from .live_station import LiveStation
 from .server_place import ServerPlace
-from .transfer_config import TransferConfig
+from .transfer_config import TransferConfig, server_name, switch_of
 from .transfer_messages import spans_from
 from .transfer_record import TransferRecord, TransferState, WorkerPlace
 
@@ -36,8 +36,10 @@ class LiveGroup:
     """A group from its grant until nothing of it is under way."""
 
     group_id: int
-    aggregator: WorkerPlace
+    aggregator: WorkerPlace | None
+    """None: the server's switch adds up."""
     host: str
+    """Of the aggregator, or of the server."""
     records: tuple[TransferRecord, ...]
     plan: TransferGroup
     gathered: set[tuple[int, int]]
@@ -95,6 +97,8 @@ class LiveGroups:
         """Workers that have ever announced that they gather."""
         self._offered: dict[str, WorkerPlace] = {}
         """The places of the last batch."""
+        self._switch_members: dict[int, frozenset[int]] = {}
+        """By server, workers whose updates its switch can add up."""
 
     @property
     def shown(self) -> list[LiveGroup]:
@@ -107,10 +111,20 @@ class LiveGroups:
         if station.aggregator is not None:
             self._gatherers.add(station.station_id)
 
+    def forget_switch(self, server_id: int) -> None:
+        """Know of no members until a server's process tells."""
+        self._switch_members.pop(server_id, None)
+
+    def note_switch_members(self, server: ServerPlace, message: pb.SwitchMembers) -> None:
+        """Learn whose updates a server's switch can add up now."""
+        self._switch_members[server.server_id] = frozenset(message.worker_ids)
+
     def places(self) -> AggregationPlaces:
-        """Return the hosts that are idle now and have an aggregator."""
+        """Return the idle hosts that have an aggregator, and the switches that can add up."""
         self._offered = self._aggregators()
-        return AggregationPlaces(hosts=tuple(sorted(self._offered)))
+        return AggregationPlaces(
+            hosts=tuple(sorted(self._offered)), switches=self._leaves(), most_members=MOST_MEMBERS
+        )
 
     def announce(self, records: Iterable[TransferRecord]) -> None:
         """Tell aggregators of the groups of a batch; members learn of their aggregators."""
@@ -122,7 +136,10 @@ class LiveGroups:
             grant = members[0].grant
             assert grant is not None
             assert grant.group is not None
-            self._begin(group_id, grant.group, members, self._offered[grant.group.aggregator])
+            if grant.group.is_switch:
+                self._begin_at_switch(group_id, grant.group, members)
+            else:
+                self._begin(group_id, grant.group, members, self._offered[grant.group.aggregator])
 
     def gathered(
         self, aggregator: WorkerPlace, message: pb.UpdateGathered
@@ -151,13 +168,16 @@ class LiveGroups:
         self.counts.left += 1
         if group is not None:
             group.left += 1
-            self._avoided[group.host] = asyncio.get_running_loop().time() + AVOIDED_S
+            if group.aggregator is not None:
+                self._avoided[group.host] = asyncio.get_running_loop().time() + AVOIDED_S
         return record
 
     def gave_up(self, record: TransferRecord) -> None:
         """Note that a member is not awaited any longer."""
         group = self._open.get(record.hop.group_id) if record.hop is not None else None
-        if group is not None and (record.worker_id, record.transfer_id) not in group.gathered:
+        if group is None or group.aggregator is None:
+            return
+        if (record.worker_id, record.transfer_id) not in group.gathered:
             group.missing += 1
             self.counts.missing += 1
 
@@ -190,18 +210,7 @@ class LiveGroups:
                 port=port,
                 outcome_s=max(2 * planned_s, planned_s + slack_s),
             )
-        group = LiveGroup(
-            group_id=group_id,
-            aggregator=aggregator,
-            host=station.host,
-            records=tuple(records),
-            plan=plan,
-            gathered=set(),
-        )
-        self._open[group_id] = group
-        self._shown.append(group)
-        self.counts.groups += 1
-        self.counts.members += len(records)
+        self._add(group_id, aggregator, station.host, records, plan)
         station.send(
             pb.SchedulerMessage(
                 gather=pb.GatherExpected(
@@ -216,6 +225,69 @@ class LiveGroups:
                 )
             )
         )
+
+    def _begin_at_switch(
+        self, group_id: int, plan: TransferGroup, records: list[TransferRecord]
+    ) -> None:
+        """Tell a server of a group at its switch."""
+        server_id = records[0].server_id
+        station = self._servers[server_id].station
+        assert station is not None, "a batch of a lost server is parked"
+        now_s = records[0].decided_s
+        for record in records:
+            record.hop = pb.GroupHop(
+                kind=pb.GroupHop.SWITCH, group_id=group_id, num_members=len(records)
+            )
+        self._add(group_id, None, station.host, records, plan)
+        start_s = max(plan.spans[0].start_s - now_s, 0.0)
+        station.send(
+            pb.SchedulerMessage(
+                switch_group=pb.SwitchGroupExpected(
+                    group_id=group_id,
+                    members=[
+                        pb.GroupMember(worker_id=each.worker_id, transfer_id=each.transfer_id)
+                        for each in records
+                    ],
+                    start_s=start_s,
+                    gather_s=start_s + self._config.gather_slack_s,
+                )
+            )
+        )
+
+    def _add(
+        self,
+        group_id: int,
+        aggregator: WorkerPlace | None,
+        host: str,
+        records: list[TransferRecord],
+        plan: TransferGroup,
+    ) -> None:
+        group = LiveGroup(
+            group_id=group_id,
+            aggregator=aggregator,
+            host=host,
+            records=tuple(records),
+            plan=plan,
+            gathered=set(),
+        )
+        self._open[group_id] = group
+        self._shown.append(group)
+        self.counts.groups += 1
+        self.counts.members += len(records)
+
+    def _leaves(self) -> dict[str, frozenset[str]]:
+        """Return the switches of servers, with the hosts of workers for which they can add up."""
+        found: dict[str, frozenset[str]] = {}
+        for server_id, members in self._switch_members.items():
+            server = self._servers[server_id]
+            if server.name != server_name(server_id):
+                continue  # its replica has taken its place
+            workers = [self._workers.get(number) for number in members]
+            stations = [worker.station for worker in workers if worker is not None]
+            hosts = frozenset(each.host for each in stations if each is not None)
+            if server.is_attached and len(hosts) > 1:
+                found[switch_of(server.name)] = hosts
+        return found
 
     def _aggregators(self) -> dict[str, WorkerPlace]:
         """Return the aggregators that may gather a group now, by host."""
@@ -237,7 +309,7 @@ class LiveGroups:
         now_s = asyncio.get_running_loop().time()
         self._close_ended()
         busy = {host for host, until_s in self._avoided.items() if until_s > now_s}
-        busy |= {group.host for group in self._open.values()}
+        busy |= {group.host for group in self._open.values() if group.aggregator is not None}
         stations = [server.station for server in self._servers.values()]
         stations += [
             self._workers[record.worker_id].station

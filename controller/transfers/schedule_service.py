@@ -121,7 +121,8 @@ def _group(group: LiveGroup, now_s: float) -> pb.ScheduledGroup:
     spans = group.plan.spans
     return pb.ScheduledGroup(
         group_id=group.group_id,
-        aggregator=group.aggregator.worker_id,
+        aggregator=group.aggregator.worker_id if group.aggregator is not None else None,
+        is_switch=group.aggregator is None,
         host=group.host,
         server_id=group.records[0].server_id,
         worker_ids=[record.worker_id for record in group.records],

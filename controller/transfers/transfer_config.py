@@ -24,6 +24,11 @@ def server_name(server_id: int) -> str:
     return f"server {server_id}"
 
 
+def switch_of(server: str) -> str:
+    """Return what the scheduler calls the switch of a server, which adds up for this server."""
+    return f"switch of {server}"
+
+
 def replica_name(server_id: int) -> str:
     """Return the name of a server's replica at a scheduler; once it is the server, it keeps it."""
     return f"replica {server_id}"

@@ -355,7 +355,8 @@ class TransferFlow:
         server.granted[record.sequence] = record
         worker.counts.grants += 1
         grant = record.grant
-        self._tracker.granted(record.key, grant.planned.links, grant.spans, grant.request.bits)
+        if grant.group is None or not grant.group.is_switch:  # nobody measures its packets
+            self._tracker.granted(record.key, grant.planned.links, grant.spans, grant.request.bits)
         self._note("granted", record)
         if server.station is not None:
             server.station.send(expected_message(record, record.decided_s))
@@ -488,7 +489,9 @@ class TransferFlow:
         if record.grant is not None:
             fields = {"sequence": record.sequence, "delay": record.grant.delay}
             if record.hop is not None:
-                fields |= {"group": record.hop.group_id, "aggregator": record.hop.worker_id}
+                fields["group"] = record.hop.group_id
+                if record.hop.kind == pb.GroupHop.HOST:
+                    fields["aggregator"] = record.hop.worker_id
         elif record.drop is not None:
             fields = {"delay": record.drop.delay, "reason": record.drop_reason}
         if self._has_clocks:

@@ -73,7 +73,6 @@ _GROUP_OPTIONS: dict[str, tuple[str, type, str, str]] = {
     "--group-port": ("udp_port", int, "PORT", "UDP port for switches (that of --port)"),
     "--group-rows": ("rows", int, "N", "most switch rows (128)"),
     "--group-switch": ("switch_name", str, "NAME", "switch that this host is at"),
-    "--group-wait-ms": ("gather_s", float, "MS", "wait of the first update for others (20)"),
     "--group-give-up": ("give_up_s", float, "S", "silence that ends a group (2)"),
 }
 """Field of SwitchGroupOptions, type, metavar and help."""
@@ -259,8 +258,6 @@ def _group_options(
                 "options of switch groups need --controller and --group-job; give both"
             )
         return None
-    if "gather_s" in given:
-        given["gather_s"] /= 1e3
     return SwitchGroupOptions(
         controller=options.controller,
         job=options.group_job,

@@ -57,7 +57,7 @@ class ServerOptions:
     """Follow the server at position `shard`, and take its place when it is gone: MLfabric's
     registerAsReplica. It needs `transfers`."""
     switch_groups: SwitchGroupOptions | None = None
-    """For updates that a switch adds up; None: there are none."""
+    """For updates that a switch adds up; None: there are none. They need `transfers`."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.num_workers <= 1 << 15:
@@ -78,6 +78,11 @@ class ServerOptions:
             self.hot.check_shard(self.shard, self.num_workers)
         if self.switch_groups is not None:
             self.switch_groups.check_shard(self.shard)
+            if self.transfers is None:
+                raise ConfigurationError(
+                    f"switch groups of server {self.shard} are granted by a scheduler of updates:"
+                    " give `transfers`, too"
+                )
         drop = self.stragglers
         if drop is not None and not (
             0 < drop.deadline_s < self.timeout_s and 1 <= drop.quorum <= self.num_workers

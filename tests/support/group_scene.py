@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from unittest import mock
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from group_rows import GroupRowLink
 from group_world import sum_in_integers
 from loopback import LOOPBACK
 from row_switch import RowSwitch
+from scene_scheduler import SceneScheduler
 from switchfold.hostlib.parameter_server import (
     ClientOptions,
     HotRowUse,
@@ -30,6 +32,8 @@ from switchfold.hostlib.parameter_server.transfers import (
     FabricWorker,
     PushOutcome,
     TransferOptions,
+    fabric_worker,
+    update_station,
 )
 from time_bound import wait_until
 
@@ -44,10 +48,7 @@ def update_of(seed: int, count: int = VALUES) -> Values:
 
 
 class GroupScene:
-    """Nobody listens at the scheduler's address: what is in no group goes by itself at once.
-
-    A group begins when all workers have come, or by `gather`.
-    """
+    """A group is granted when all workers wait, or by `gather`."""
 
     def __init__(
         self,
@@ -62,6 +63,10 @@ class GroupScene:
         self.definition, self.num_workers = definition, num_workers
         self._stack = contextlib.ExitStack()
         self._port = 0
+        self.scheduler = SceneScheduler()
+        for module in (fabric_worker, update_station):
+            patched = mock.patch.object(module, "TransferStation", self.scheduler.station)
+            self._stack.enter_context(patched)
         self._options = ServerOptions(
             num_workers=num_workers,
             log=None if folder is None else folder / "log",
@@ -69,10 +74,9 @@ class GroupScene:
                 controller="none",
                 job="job",
                 udp_port=udp_port,
-                gather_s=10.0,
                 give_up_s=give_up_s,
             ),
-            **server,
+            **({"transfers": bounded(None)} | server),
         )
         try:
             self.switch = self._stack.enter_context(RowSwitch(num_workers))
@@ -111,7 +115,7 @@ class GroupScene:
         )
         self._stack.callback(client.close)
         options = TransferOptions(
-            controller=f"{LOOPBACK}:1", job="job", host=f"h{number}", grant_wait_s=0.01
+            controller=f"{LOOPBACK}:1", job="job", host=f"h{number}", grant_wait_s=600.0
         )
         made = FabricWorker(DenseTensor(client, self.definition), options, most_open=16)
         self._stack.callback(made.close)
@@ -119,11 +123,11 @@ class GroupScene:
 
     def wait_for_groups(self, workers: Sequence[int] | None = None) -> None:
         """Wait until workers know the rows."""
-        known = range(self.num_workers) if workers is None else workers
+        known = set(range(self.num_workers) if workers is None else workers)
         links = [self.workers[number]._links[0] for number in known]
 
         def are_there() -> bool:
-            return all(
+            return self.scheduler.members >= known and all(
                 link.has_switch_groups and link._groups._lease.generation == self.switch.generation
                 for link in links
             )
@@ -131,16 +135,8 @@ class GroupScene:
         wait_until(are_there, "no groups")
 
     def gather(self, count: int) -> None:
-        """Wait until so many updates wait for a group, and have it begin, with whoever is there."""
-        groups = self.server.groups.groups
-        wait_until(lambda: len(groups._joined) >= count, f"{count} updates that wait")
-
-        def begin() -> None:
-            kept, groups._gather_s = groups._gather_s, 0.0
-            groups._consider()
-            groups._gather_s = kept
-
-        self.server.loop.run(begin)
+        """Wait until so many workers ask, and have a group of them granted."""
+        self.scheduler.gather(count)
 
     def be_patient(self) -> None:
         """Give no group up for silence any more."""
@@ -189,8 +185,8 @@ class GroupScene:
         self._stack.close()
 
 
-def bounded(tau_max: int) -> TransferOptions:
-    """Return a server's options of scheduled updates, at a scheduler that is not there."""
+def bounded(tau_max: int | None) -> TransferOptions:
+    """Return a server's options of scheduled updates."""
     return TransferOptions(controller=f"{LOOPBACK}:1", job="job", host="hs", tau_max=tau_max)
 
 

@@ -44,13 +44,8 @@ class GroupTraining:
         num_values: int,
         *,
         has_log: bool = True,
-        wait_ms: int = 1000,
     ) -> None:
-        """`testbed` has a host for each worker, then one for the server.
-
-        `wait_ms`: how long an update waits for those of all others.
-        """
-        self._wait_ms = wait_ms
+        """`testbed` has a host for each worker, then one for the server."""
         self._testbed, self._folder, self._fabric = testbed, folder, Fabric(testbed)
         self._has_log, self._num_values = has_log, num_values
         self._num_workers = len(testbed.topology.hosts) - 1
@@ -85,7 +80,6 @@ class GroupTraining:
             "--shard": "0",
             "--controller": self._testbed.controller_address,
             "--group-job": JOB,
-            "--group-wait-ms": str(self._wait_ms),
             "--transfer-job": JOB,
             "--transfer-host": host.name,
             "--credentials": str(self._testbed.server_credentials.folder),

@@ -153,7 +153,7 @@ class ScheduledTransfer(_message.Message):
     def __init__(self, worker_id: _Optional[int] = ..., server_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., version: _Optional[int] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., requested_s: _Optional[float] = ..., start_s: _Optional[float] = ..., end_s: _Optional[float] = ..., ended_s: _Optional[float] = ..., sequence: _Optional[int] = ..., delay: _Optional[int] = ..., kind: _Optional[str] = ...) -> None: ...
 
 class ScheduledGroup(_message.Message):
-    __slots__ = ("group_id", "aggregator", "host", "server_id", "worker_ids", "sequence", "gathered", "missing", "left", "is_open", "start_s", "end_s")
+    __slots__ = ("group_id", "aggregator", "host", "server_id", "worker_ids", "sequence", "gathered", "missing", "left", "is_open", "start_s", "end_s", "is_switch")
     GROUP_ID_FIELD_NUMBER: _ClassVar[int]
     AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
@@ -166,6 +166,7 @@ class ScheduledGroup(_message.Message):
     IS_OPEN_FIELD_NUMBER: _ClassVar[int]
     START_S_FIELD_NUMBER: _ClassVar[int]
     END_S_FIELD_NUMBER: _ClassVar[int]
+    IS_SWITCH_FIELD_NUMBER: _ClassVar[int]
     group_id: int
     aggregator: int
     host: str
@@ -178,7 +179,8 @@ class ScheduledGroup(_message.Message):
     is_open: bool
     start_s: float
     end_s: float
-    def __init__(self, group_id: _Optional[int] = ..., aggregator: _Optional[int] = ..., host: _Optional[str] = ..., server_id: _Optional[int] = ..., worker_ids: _Optional[_Iterable[int]] = ..., sequence: _Optional[int] = ..., gathered: _Optional[int] = ..., missing: _Optional[int] = ..., left: _Optional[int] = ..., is_open: bool = ..., start_s: _Optional[float] = ..., end_s: _Optional[float] = ...) -> None: ...
+    is_switch: bool
+    def __init__(self, group_id: _Optional[int] = ..., aggregator: _Optional[int] = ..., host: _Optional[str] = ..., server_id: _Optional[int] = ..., worker_ids: _Optional[_Iterable[int]] = ..., sequence: _Optional[int] = ..., gathered: _Optional[int] = ..., missing: _Optional[int] = ..., left: _Optional[int] = ..., is_open: bool = ..., start_s: _Optional[float] = ..., end_s: _Optional[float] = ..., is_switch: bool = ...) -> None: ...
 
 class DropCount(_message.Message):
     __slots__ = ("reason", "count")

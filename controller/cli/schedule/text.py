@@ -155,10 +155,10 @@ def group_rows(report: pb.ScheduleReport) -> Iterator[tuple[object, ...]]:
         notes = [text for text, count in parts if count]
         yield (
             each.group_id,
-            f"{each.aggregator} ({each.host})",
+            f"switch of {each.host}" if each.is_switch else f"{each.aggregator} ({each.host})",
             each.server_id,
             " ".join(str(worker_id) for worker_id in each.worker_ids),
-            f"{each.gathered} of {len(each.worker_ids)}",
+            "" if each.is_switch else f"{each.gathered} of {len(each.worker_ids)}",
             f"{each.start_s:+.1f} .. {each.end_s:+.1f} s",
             ", ".join([state, *notes]),
         )

@@ -48,17 +48,18 @@ class BatchQueue(Generic[RequestT, GrantT]):
         held = self._held.pop(transfer_id, None)
         return self.waiting.pop(transfer_id) if held is None else held
 
-    def due_s(self, batch_max: int, batch_wait_s: float) -> float | None:
+    def due_s(self, batch_max: int, batch_wait_s: float, idle_wait_s: float = 0.0) -> float | None:
         """Return when the waiting requests become a batch, None if none waits.
 
-        The rule is ours: at once if no grant is open or enough requests wait, else in time.
+        The rule is ours: at once if enough requests wait, else in time; that is `idle_wait_s` if no
+        grant is open.
         """
         if not self.waiting:
             return None
         first_s = self._arrived_s[next(iter(self.waiting))]
-        if not self.granted or len(self.waiting) >= batch_max:
+        if len(self.waiting) >= batch_max:
             return first_s
-        return first_s + batch_wait_s
+        return first_s + (batch_wait_s if self.granted else idle_wait_s)
 
     def sort_out(self, may_go: Callable[[RequestT], bool]) -> None:
         """Let requests that may go wait for their batch, and others for the next call."""

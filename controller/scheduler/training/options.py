@@ -35,6 +35,9 @@ class SchedulerOptions:
     gather_wait_s: float = 0.0
     """With hosts that may gather, the oldest request waits for so long at most, as long as the
     server has granted updates to get: a batch of several may have groups. Ours."""
+    switch_wait_s: float = 0.0
+    """With a switch that may add up, the oldest request waits for so long though its server has
+    nothing to get: a group at a switch costs the time of one update. Ours."""
     commit_order: CommitOrder = CommitOrder.ARRIVAL
     """In which order a server applies updates. Ours."""
     learning_rate: LearningRateRule | None = None
@@ -60,6 +63,7 @@ class SchedulerOptions:
         check_whole("batch_max", self.batch_max, 1)
         check_finite("batch_wait_s", self.batch_wait_s, 0)
         check_finite("gather_wait_s", self.gather_wait_s, 0)
+        check_finite("switch_wait_s", self.switch_wait_s, 0)
         if self.lost_after != math.inf:
             check_finite("lost_after", self.lost_after, 1)
         if self.gather_slack_s is not None:

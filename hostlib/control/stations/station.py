@@ -148,6 +148,8 @@ class GroupHop(NamedTuple):
     """Where it listens."""
     outcome_s: float
     """A member without an outcome so long after the grant sends the update to the server itself."""
+    is_switch: bool = False
+    """The server's switch adds it up, as the server tells; the fields before are of no use then."""
 
 
 class TransferGranted(NamedTuple):
@@ -225,6 +227,18 @@ class GatherExpected(NamedTuple):
     """The sum leaves so long after this message, without what is missing then."""
 
 
+class SwitchGroupExpected(NamedTuple):
+    """To a server: its workers are granted a group, whose updates the switch adds up."""
+
+    group_id: int
+    members: tuple[ExpectedMember, ...]
+    """By place in the server's commit sequence."""
+    start_s: float
+    """The members send from then on, in seconds after this message."""
+    gather_s: float
+    """The server goes on so long after this message without those that have not joined."""
+
+
 StationEvent = (
     StationRegistered
     | StationCut
@@ -234,6 +248,7 @@ StationEvent = (
     | CommitExpected
     | CommitSkipped
     | GatherExpected
+    | SwitchGroupExpected
     | ReplicaEvent
 )
 
@@ -310,6 +325,12 @@ class GroupLeft(NamedTuple):
     transfer_id: int
 
 
+class SwitchMembers(NamedTuple):
+    """A server's switch can add up the updates of these workers; of none: there are no groups."""
+
+    worker_ids: tuple[int, ...]
+
+
 StationReport = (
     TransferRequested
     | TransferDelivered
@@ -318,6 +339,7 @@ StationReport = (
     | RateObserved
     | UpdateGathered
     | GroupLeft
+    | SwitchMembers
     | ModelReport
     | ReplicaReport
 )

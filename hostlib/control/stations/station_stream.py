@@ -34,6 +34,8 @@ from .station import (
     StationRegistered,
     StationReport,
     StationRequest,
+    SwitchGroupExpected,
+    SwitchMembers,
     TransferDelivered,
     TransferDropped,
     TransferGranted,
@@ -159,6 +161,8 @@ def _message(  # noqa: PLR0911 - one for each kind
         return api.StationMessage(gathered=api.UpdateGathered(**fields))
     if isinstance(report, GroupLeft):
         return api.StationMessage(left=api.GroupLeft(**fields))
+    if isinstance(report, SwitchMembers):
+        return api.StationMessage(switch_members=api.SwitchMembers(**fields))
     if isinstance(report, ModelRequested):
         return api.StationMessage(model_requested=api.ModelRequested(**fields))
     if isinstance(report, ModelDelivered):
@@ -168,7 +172,7 @@ def _message(  # noqa: PLR0911 - one for each kind
     return api.StationMessage(committed=api.UpdatesCommitted(**fields))
 
 
-def _event(
+def _event(  # noqa: PLR0911 - one for each kind
     message: api.SchedulerMessage,
 ) -> StationEvent | None:
     """Return what a message says; None if this release cannot use it."""
@@ -192,6 +196,8 @@ def _event(
             return CommitSkipped(message.skipped.sequence)
         case "gather":
             return _gather(message.gather)
+        case "switch_group":
+            return _switch_group(message.switch_group)
         case _:
             return replica_event(message)
 
@@ -223,6 +229,8 @@ def _grant(granted: api.TransferGranted) -> TransferGranted | None:
 
 
 def _hop(hop: api.GroupHop) -> GroupHop | None:
+    if hop.kind == api.GroupHop.SWITCH:
+        return GroupHop(hop.group_id, hop.num_members, 0, ("", 0), 0.0, is_switch=True)
     if hop.kind != api.GroupHop.HOST or not hop.outcome_s >= 0:
         _logger.warning("group %d: nothing is known of its kind %d", hop.group_id, hop.kind)
         return None
@@ -236,6 +244,13 @@ def _gather(told: api.GatherExpected) -> GatherExpected | None:
         return None  # the members send their updates to the server themselves
     members = tuple(ExpectedMember(each.worker_id, each.transfer_id) for each in told.members)
     return GatherExpected(told.group_id, told.server_id, members, spans, told.gather_s)
+
+
+def _switch_group(told: api.SwitchGroupExpected) -> SwitchGroupExpected | None:
+    if not 0 <= told.start_s <= told.gather_s < math.inf:
+        return None  # the members send their updates to the server themselves
+    members = tuple(ExpectedMember(each.worker_id, each.transfer_id) for each in told.members)
+    return SwitchGroupExpected(told.group_id, members, told.start_s, told.gather_s)
 
 
 def _spans(told: Iterable[api.RateSpan], what: str) -> tuple[GrantedSpan, ...] | None:

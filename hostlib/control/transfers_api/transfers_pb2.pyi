@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class StationMessage(_message.Message):
-    __slots__ = ("register", "heartbeat", "requested", "delivered", "withdrawn", "committed", "rate_observed", "gathered", "left", "replica_ready", "state", "replica_received", "replica_failed", "model_requested", "model_delivered")
+    __slots__ = ("register", "heartbeat", "requested", "delivered", "withdrawn", "committed", "rate_observed", "gathered", "left", "replica_ready", "state", "replica_received", "replica_failed", "model_requested", "switch_members", "model_delivered")
     REGISTER_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_FIELD_NUMBER: _ClassVar[int]
@@ -23,6 +23,7 @@ class StationMessage(_message.Message):
     REPLICA_RECEIVED_FIELD_NUMBER: _ClassVar[int]
     REPLICA_FAILED_FIELD_NUMBER: _ClassVar[int]
     MODEL_REQUESTED_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_MEMBERS_FIELD_NUMBER: _ClassVar[int]
     MODEL_DELIVERED_FIELD_NUMBER: _ClassVar[int]
     register: Register
     heartbeat: Heartbeat
@@ -38,11 +39,12 @@ class StationMessage(_message.Message):
     replica_received: ReplicaReceived
     replica_failed: ReplicaFailed
     model_requested: ModelRequested
+    switch_members: SwitchMembers
     model_delivered: ModelDelivered
-    def __init__(self, register: _Optional[_Union[Register, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., requested: _Optional[_Union[TransferRequested, _Mapping]] = ..., delivered: _Optional[_Union[TransferDelivered, _Mapping]] = ..., withdrawn: _Optional[_Union[TransferWithdrawn, _Mapping]] = ..., committed: _Optional[_Union[UpdatesCommitted, _Mapping]] = ..., rate_observed: _Optional[_Union[RateObserved, _Mapping]] = ..., gathered: _Optional[_Union[UpdateGathered, _Mapping]] = ..., left: _Optional[_Union[GroupLeft, _Mapping]] = ..., replica_ready: _Optional[_Union[ReplicaReady, _Mapping]] = ..., state: _Optional[_Union[StateReported, _Mapping]] = ..., replica_received: _Optional[_Union[ReplicaReceived, _Mapping]] = ..., replica_failed: _Optional[_Union[ReplicaFailed, _Mapping]] = ..., model_requested: _Optional[_Union[ModelRequested, _Mapping]] = ..., model_delivered: _Optional[_Union[ModelDelivered, _Mapping]] = ...) -> None: ...
+    def __init__(self, register: _Optional[_Union[Register, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., requested: _Optional[_Union[TransferRequested, _Mapping]] = ..., delivered: _Optional[_Union[TransferDelivered, _Mapping]] = ..., withdrawn: _Optional[_Union[TransferWithdrawn, _Mapping]] = ..., committed: _Optional[_Union[UpdatesCommitted, _Mapping]] = ..., rate_observed: _Optional[_Union[RateObserved, _Mapping]] = ..., gathered: _Optional[_Union[UpdateGathered, _Mapping]] = ..., left: _Optional[_Union[GroupLeft, _Mapping]] = ..., replica_ready: _Optional[_Union[ReplicaReady, _Mapping]] = ..., state: _Optional[_Union[StateReported, _Mapping]] = ..., replica_received: _Optional[_Union[ReplicaReceived, _Mapping]] = ..., replica_failed: _Optional[_Union[ReplicaFailed, _Mapping]] = ..., model_requested: _Optional[_Union[ModelRequested, _Mapping]] = ..., switch_members: _Optional[_Union[SwitchMembers, _Mapping]] = ..., model_delivered: _Optional[_Union[ModelDelivered, _Mapping]] = ...) -> None: ...
 
 class SchedulerMessage(_message.Message):
-    __slots__ = ("registered", "granted", "dropped", "expected", "skipped", "gather", "refused", "replica_known", "report_state", "replica_joined", "replica_left", "allowed", "server_moved", "promoted")
+    __slots__ = ("registered", "granted", "dropped", "expected", "skipped", "gather", "refused", "replica_known", "report_state", "replica_joined", "replica_left", "allowed", "server_moved", "promoted", "switch_group")
     REGISTERED_FIELD_NUMBER: _ClassVar[int]
     GRANTED_FIELD_NUMBER: _ClassVar[int]
     DROPPED_FIELD_NUMBER: _ClassVar[int]
@@ -57,6 +59,7 @@ class SchedulerMessage(_message.Message):
     ALLOWED_FIELD_NUMBER: _ClassVar[int]
     SERVER_MOVED_FIELD_NUMBER: _ClassVar[int]
     PROMOTED_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_GROUP_FIELD_NUMBER: _ClassVar[int]
     registered: Registered
     granted: TransferGranted
     dropped: TransferDropped
@@ -71,7 +74,8 @@ class SchedulerMessage(_message.Message):
     allowed: CommitAllowed
     server_moved: ServerMoved
     promoted: ReplicaPromoted
-    def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ..., gather: _Optional[_Union[GatherExpected, _Mapping]] = ..., refused: _Optional[_Union[TransferRefused, _Mapping]] = ..., replica_known: _Optional[_Union[ReplicaKnown, _Mapping]] = ..., report_state: _Optional[_Union[ReportState, _Mapping]] = ..., replica_joined: _Optional[_Union[ReplicaJoined, _Mapping]] = ..., replica_left: _Optional[_Union[ReplicaLeft, _Mapping]] = ..., allowed: _Optional[_Union[CommitAllowed, _Mapping]] = ..., server_moved: _Optional[_Union[ServerMoved, _Mapping]] = ..., promoted: _Optional[_Union[ReplicaPromoted, _Mapping]] = ...) -> None: ...
+    switch_group: SwitchGroupExpected
+    def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ..., gather: _Optional[_Union[GatherExpected, _Mapping]] = ..., refused: _Optional[_Union[TransferRefused, _Mapping]] = ..., replica_known: _Optional[_Union[ReplicaKnown, _Mapping]] = ..., report_state: _Optional[_Union[ReportState, _Mapping]] = ..., replica_joined: _Optional[_Union[ReplicaJoined, _Mapping]] = ..., replica_left: _Optional[_Union[ReplicaLeft, _Mapping]] = ..., allowed: _Optional[_Union[CommitAllowed, _Mapping]] = ..., server_moved: _Optional[_Union[ServerMoved, _Mapping]] = ..., promoted: _Optional[_Union[ReplicaPromoted, _Mapping]] = ..., switch_group: _Optional[_Union[SwitchGroupExpected, _Mapping]] = ...) -> None: ...
 
 class Register(_message.Message):
     __slots__ = ("job_name", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "staleness", "version", "next_sequence", "aggregator", "address", "port", "momentum")
@@ -189,8 +193,10 @@ class GroupHop(_message.Message):
         __slots__ = ()
         NO_GROUP: _ClassVar[GroupHop.Kind]
         HOST: _ClassVar[GroupHop.Kind]
+        SWITCH: _ClassVar[GroupHop.Kind]
     NO_GROUP: GroupHop.Kind
     HOST: GroupHop.Kind
+    SWITCH: GroupHop.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     GROUP_ID_FIELD_NUMBER: _ClassVar[int]
     NUM_MEMBERS_FIELD_NUMBER: _ClassVar[int]
@@ -306,6 +312,24 @@ class GatherExpected(_message.Message):
     spans: _containers.RepeatedCompositeFieldContainer[RateSpan]
     gather_s: float
     def __init__(self, group_id: _Optional[int] = ..., server_id: _Optional[int] = ..., members: _Optional[_Iterable[_Union[GroupMember, _Mapping]]] = ..., spans: _Optional[_Iterable[_Union[RateSpan, _Mapping]]] = ..., gather_s: _Optional[float] = ...) -> None: ...
+
+class SwitchMembers(_message.Message):
+    __slots__ = ("worker_ids",)
+    WORKER_IDS_FIELD_NUMBER: _ClassVar[int]
+    worker_ids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, worker_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class SwitchGroupExpected(_message.Message):
+    __slots__ = ("group_id", "members", "start_s", "gather_s")
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    START_S_FIELD_NUMBER: _ClassVar[int]
+    GATHER_S_FIELD_NUMBER: _ClassVar[int]
+    group_id: int
+    members: _containers.RepeatedCompositeFieldContainer[GroupMember]
+    start_s: float
+    gather_s: float
+    def __init__(self, group_id: _Optional[int] = ..., members: _Optional[_Iterable[_Union[GroupMember, _Mapping]]] = ..., start_s: _Optional[float] = ..., gather_s: _Optional[float] = ...) -> None: ...
 
 class UpdateGathered(_message.Message):
     __slots__ = ("group_id", "worker_id", "transfer_id")

@@ -11,7 +11,7 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from ...peers.frames import (
 )
 from ...transports.base import Datagrams
 from ..hot_worker.row_socket import RowSocket
-from ..tables.state import KEY_BYTES
+from ..tables.state import KEY_BYTES, VALUE_BYTES
 from .stream import Floats, MemberChunks, StreamPlace, update_exponents
 
 GROUP_ANSWERS = frozenset(
@@ -44,6 +44,11 @@ GROUP_ANSWERS = frozenset(
         FrameKind.GROUP_OVER,
     )
 )
+if TYPE_CHECKING:  # updates' links import this module
+    from ..transfers.granted_rate import GrantedRate
+
+PACE_S: Final = 0.005
+"""Pause between two portions of a paced update."""
 _logger = logging.getLogger(__name__)
 
 
@@ -55,6 +60,7 @@ class _Joining:
     values: Floats
     exponents: Exponents
     lease: GroupLeaseFrame
+    rate: GrantedRate | None
     first: int = 0
     chunks: MemberChunks | None = None
 
@@ -69,6 +75,11 @@ class OfferedUpdate:
     num_keys: int
     payload: memoryview
     """Keys, then values; it must stay as it is until the update's outcome is known."""
+    transfer_id: int
+    sequence: int
+    """Its place in the server's commit sequence."""
+    rate: GrantedRate | None
+    """None: it may leave at once."""
 
     @property
     def values(self) -> Floats:
@@ -216,12 +227,14 @@ class SwitchGroupMember:
                 continue
             lanes, values = self._lease.values_per_packet, update.values
             exponents = update_exponents(values, lanes)
-            self._joining = _Joining(update.number, values, exponents, self._lease)
+            self._joining = _Joining(update.number, values, exponents, self._lease, update.rate)
             self._send(
                 GroupJoinFrame(
                     number=update.number,
                     open_from=self._open_from(),
                     version=update.version,
+                    transfer_id=update.transfer_id,
+                    sequence=update.sequence,
                     table=update.table,
                     num_keys=update.num_keys,
                     num_values=values.size,
@@ -273,24 +286,40 @@ class SwitchGroupMember:
             joining.chunks.take(rows, time.monotonic())
 
     def _pump(self, chunks: MemberChunks) -> None:
-        """Send what is due, and look again when it is time."""
+        """Send what is due and granted, and look again when it is time."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        socket = self._socket
-        if socket is None or chunks.is_done:
+        joining, socket = self._joining, self._socket
+        if joining is None or socket is None or chunks.is_done:
             return
-        count = BATCH
+        count, limit = BATCH, BATCH
         while count == BATCH:
-            datagrams = chunks.due(time.monotonic())
+            now_s = time.monotonic()
+            limit = self._allowed_packets(joining.rate, now_s)
+            datagrams = chunks.due(now_s, limit)
             count = len(datagrams)
             if count:
                 self.counters["switched_packets"] += count
                 socket.send(datagrams)
+                if joining.rate is not None:
+                    joining.rate.spend(count * VALUE_BYTES * joining.lease.values_per_packet)
         due_s = chunks.due_s
+        if limit < BATCH and count == limit and joining.rate is not None:  # more may be due
+            due_s = time.monotonic() + max(PACE_S, joining.rate.wait_s(time.monotonic()))
         if due_s < math.inf:
             wait_s = max(0.0, due_s - time.monotonic())
             self._timer = self._loop.call_later(wait_s, lambda: self._pump(chunks))
+
+    def _allowed_packets(self, rate: GrantedRate | None, now_s: float) -> int:
+        """Return how many packets may leave now; of a slow rate's bucket, one if it is full."""
+        if rate is None:
+            return BATCH
+        packet_bytes = VALUE_BYTES * self._lease.values_per_packet
+        allowed = rate.allowed(now_s)
+        if 0 < int(rate.depth_bytes) < packet_bytes:
+            return int(allowed >= int(rate.depth_bytes))
+        return min(BATCH, allowed // packet_bytes)
 
     def _over(self, number: int) -> None:
         if self._joining is not None and self._joining.number == number:

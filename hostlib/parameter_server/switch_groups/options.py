@@ -17,7 +17,7 @@ MOST_GROUP_ROWS: Final = 512
 
 @dataclass(frozen=True, kw_only=True)
 class SwitchGroupOptions:
-    """How a server leases switch rows for groups of a job's workers, and how groups come about.
+    """How a server leases switch rows for groups of a job's workers, which its scheduler grants.
 
     Raises ConfigurationError.
     """
@@ -44,8 +44,6 @@ class SwitchGroupOptions:
     """Of the job, if its workers have one."""
     rows: int = 128
     """Most switch rows; twice as many packets are under way from each member."""
-    gather_s: float = 0.02
-    """How long the first member waits for others, unless all workers have come."""
     give_up_s: float = 2.0
     """A group is given up when no sum has come for so long; its members send by themselves."""
 
@@ -67,10 +65,9 @@ class SwitchGroupOptions:
                 f"{where}: UDP port {self.udp_port}, {self.rows} rows; give a port, and 1 to"
                 f" {MOST_GROUP_ROWS} rows"
             )
-        if not (0 <= self.gather_s <= 10 and 0 < self.give_up_s <= 60):
+        if not 0 < self.give_up_s <= 60:
             raise ConfigurationError(
-                f"{where}: gather time {self.gather_s} s, give up after {self.give_up_s} s; give at"
-                " most 10 s and 60 s"
+                f"{where}: give up after {self.give_up_s} s; give at most 60 s"
             )
         for whose, token in ("controller", self.token), ("job", self.job_token):
             if problem := token_problem(token):

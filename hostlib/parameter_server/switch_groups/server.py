@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Switch groups at a parameter server: who is in one, its sums, and its end.
+"""Switch groups at a parameter server: those that the scheduler has granted, their sums and ends.
 
 A group counts as all of its updates, or not at all. It is the server that decides this: a sum is
 taken when all chunks have come, each with all members, and until then the group can be given up.
@@ -20,6 +20,7 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...control.stations.station import ExpectedMember, SwitchGroupExpected
 from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import (
     Exponents,
@@ -29,6 +30,7 @@ from ...peers.frames import (
     Packable,
 )
 from .lease import GroupLease
+from .planned_groups import PlannedGroups
 from .stream import Floats, SumChunks, num_chunks
 
 MOST_GROUP_MEMBERS: Final = 32
@@ -76,6 +78,9 @@ class GroupUpdate(NamedTuple):
     number: int
     open_from: int
     version: int
+    transfer_id: int
+    sequence: int
+    """Its place in the server's commit sequence."""
 
 
 class GroupRoom(Protocol):
@@ -113,26 +118,34 @@ class GroupSink(Protocol[Room]):
         """Free the memory of a group that was given up."""
         ...
 
+    def tell_members(self, worker_ids: tuple[int, ...]) -> None:
+        """Tell the scheduler whose updates can be added up now."""
+        ...
+
 
 @dataclass(frozen=True)
 class _Joined:
-    """A worker that waits for a group."""
+    """A worker that waits for its group."""
 
     port: GroupPort
     head: GroupJoinFrame
-    since_s: float
 
     @property
     def update(self) -> GroupUpdate:
         """The update that it joins with."""
         head = self.head
-        return GroupUpdate(self.port, head.number, head.open_from, head.version)
+        return GroupUpdate(self.port, *head[:5])
+
+    @property
+    def key(self) -> ExpectedMember:
+        """The update's name at the scheduler."""
+        return ExpectedMember(self.port.worker_id, self.head.transfer_id)
 
     def fits(self, other: _Joined) -> bool:
         """Return whether both updates can be added up: same keys, and as many chunks."""
         own, others = self.head, other.head
         return (
-            own[3:7] == others[3:7]  # table, keys, values, checksum
+            own[5:9] == others[5:9]  # table, keys, values, checksum
             and own.exponents.size == others.exponents.size
         )
 
@@ -159,39 +172,45 @@ class SwitchGroupServer(Generic[Room]):
     """Runs in the loop's thread, but for the constructor. One group is under way at a time.
 
     `counters`: groups (whose sums were handed over), grouped_updates (the updates in them),
-    failed_groups (given up, so that their updates come by themselves), lone_updates (no other
-    update came in time), group_packets (of sums that counted), group_repeats (sums that had come
-    before), group_questions (flushes for sums that lacked).
+    failed_groups (given up, so that their updates come by themselves), lone_updates (whose group
+    nobody else has joined in time), group_packets (of sums that counted), group_repeats (sums that
+    had come before), group_questions (flushes for sums that lacked).
     """
 
     def __init__(
-        self,
-        loop: EventLoop,
-        lease: GroupLease,
-        sink: GroupSink[Room],
-        *,
-        gather_s: float,
-        give_up_s: float,
+        self, loop: EventLoop, lease: GroupLease, sink: GroupSink[Room], *, give_up_s: float
     ) -> None:
         self.counters: Counter[str] = Counter()
         self._loop = loop
         self._lease = lease
         self._sink = sink
-        self._gather_s = gather_s
         self._give_up_s = give_up_s
         self._ports: dict[int, GroupPort] = {}
-        self._joined: dict[int, _Joined] = {}
+        self._planned = PlannedGroups[_Joined]()
+        self._told: tuple[int, ...] = ()
+        """The members that the scheduler knows."""
         self._running: _Running[Room] | None = None
         self._gather_timer: Timer | None = None
         self._tick_timer: Timer | None = None
-        self._generation = 0
 
     def close(self) -> None:
         """Stop; no timer is left."""
         self._ports.clear()
-        self._joined.clear()
+        self._planned.take_all()
         self._running = None
         self._cancel()
+
+    # The scheduler's word comes here.
+
+    def expect(self, told: SwitchGroupExpected) -> None:
+        """Learn of a group; a second word of it changes nothing."""
+        self._planned.expect(told, time.monotonic())
+        self._consider()
+
+    def on_registered(self) -> None:
+        """Tell the scheduler whose updates can be added up: it may be another one."""
+        self._told = ()
+        self._tell_members()
 
     # The workers' connections call the methods below.
 
@@ -201,27 +220,33 @@ class SwitchGroupServer(Generic[Room]):
         self._ports[port.worker_id] = port
         if self._lease.is_ready:
             port.send_group(self._lease.frame(port.worker_id))
+        self._tell_members()
 
     def leave(self, port: GroupPort) -> None:
         """Learn that a connection is gone."""
         if self._ports.get(port.worker_id) is port:
             del self._ports[port.worker_id]
             self.forget(port.worker_id)
+            self._tell_members()
 
     def forget(self, worker_id: int) -> None:
         """Learn that what a worker has sent over an earlier connection is of no use."""
-        self._joined.pop(worker_id, None)
+        self._planned.forget(worker_id)
         running = self._running
         if running is not None and running.has(worker_id):
             self._fail(running, f"worker {worker_id} is gone")
+        else:
+            self._consider()
 
     def join(self, port: GroupPort, head: GroupJoinFrame) -> None:
-        """Have an update wait for others; it is over at once if it can be in no group."""
+        """Have an update wait for its group; it is over at once if it can be in none."""
+        joined = _Joined(port, head)
         is_ours = self._ports.get(port.worker_id) is port
-        if not (is_ours and port.worker_id not in self._joined and self._can_join(port, head)):
-            port.send_group(GroupOverFrame(head.number))
-            return
-        self._joined[port.worker_id] = _Joined(port, head, time.monotonic())
+        if not (is_ours and self._can_join(port, head)):
+            self._planned.miss(joined.key)
+            self._decline([joined])
+        elif not self._planned.join(joined.key, joined, time.monotonic()):
+            self._decline([joined])
         self._consider()
 
     def _can_join(self, port: GroupPort, head: GroupJoinFrame) -> bool:
@@ -242,12 +267,13 @@ class SwitchGroupServer(Generic[Room]):
 
     def on_lease(self) -> None:
         """Learn that rows have become usable, or are not any more."""
-        joined, self._joined = self._joined, {}
+        joined = self._planned.take_all()
         if self._running is not None:
-            self._fail(self._running, "the switch's rows are not to be used any more")
-        self._decline(joined.values())
+            self._give_up(self._running, "the switch's rows are not to be used any more")
+        self._decline(joined)
         for worker_id, port in self._ports.items():
             port.send_group(self._lease.frame(worker_id))
+        self._tell_members()
 
     def on_packets(self, packets: NDArray[np.void]) -> None:
         """Take what the switch has sent."""
@@ -267,26 +293,34 @@ class SwitchGroupServer(Generic[Room]):
 
     # The methods below are this class's own.
 
+    def _tell_members(self) -> None:
+        known = self._lease.members if self._lease.is_ready else {}
+        members = tuple(sorted(self._ports.keys() & known.keys()))
+        if members != self._told:
+            self._told = members
+            self._sink.tell_members(members)
+
     def _consider(self) -> None:
         """Begin the next group if it is time."""
         if self._gather_timer is not None:
             self._gather_timer.cancel()
             self._gather_timer = None
-        while self._running is None and self._joined:
-            oldest = next(iter(self._joined.values()))
-            wait_s = oldest.since_s + self._gather_s - time.monotonic()
-            if wait_s > 0 and not self._joined.keys() >= self._ports.keys() & self._lease.members:
-                self._gather_timer = self._loop.call_later(wait_s, self._consider)
-                return
-            members = [each for each in self._joined.values() if each.fits(oldest)]
-            members = members[:MOST_GROUP_MEMBERS]
-            for each in members:
-                del self._joined[each.port.worker_id]
+        now_s = time.monotonic()
+        self._decline(self._planned.expire(now_s))
+        while self._running is None:
+            joined = self._planned.take_ready(now_s)
+            if not joined:
+                break
+            members = [each for each in joined if each.fits(joined[0])][:MOST_GROUP_MEMBERS]
+            self._decline([each for each in joined if each not in members])
             if len(members) > 1:
                 self._begin(members)
             else:
                 self.counters["lone_updates"] += 1
                 self._decline(members)
+        due_s = self._planned.due_s(is_busy=self._running is not None)
+        if due_s is not None:
+            self._gather_timer = self._loop.call_later(max(0.0, due_s - now_s), self._consider)
 
     def _begin(self, members: list[_Joined]) -> None:
         head, count = members[0].head, len(members)
@@ -370,7 +404,9 @@ class SwitchGroupServer(Generic[Room]):
         self.counters["group_packets"] += running.chunks.num_taken
         self.counters["group_repeats"] += running.chunks.num_repeated
         self._running = None
-        self._cancel()
+        if self._tick_timer is not None:
+            self._tick_timer.cancel()
+            self._tick_timer = None
 
     def _cancel(self) -> None:
         for timer in (self._tick_timer, self._gather_timer):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...control.row_server_link import RowServerRequest
+from ...control.stations.station import SwitchMembers
 from ...errors import PeerClosedError
 from ...peers.event_loop import EventLoop
 from ...peers.frames import MAX_BATCH_BYTES, SummedUpdate, TransferFrame
@@ -69,9 +70,9 @@ class SwitchGroupStation:
             on_change=self._on_change,
             on_packets=self._on_packets,
         )
-        self.groups = SwitchGroupServer(
-            loop, lease, self, gather_s=options.gather_s, give_up_s=options.give_up_s
-        )
+        groups = self.groups = SwitchGroupServer(loop, lease, self, give_up_s=options.give_up_s)
+        updates.on_switch_group = groups.expect
+        updates.on_registered = groups.on_registered
         end = lease.local
         request = RowServerRequest(
             job=options.job,
@@ -146,14 +147,14 @@ class SwitchGroupStation:
         head = TransferFrame(
             number=next(self._numbers),
             open_from=0,
-            transfer_id=0,
+            transfer_id=members[0].transfer_id,
             version=min(member.version for member in members),
-            sequence=0,
+            sequence=members[0].sequence,
             factor=1.0,
             table=table,
             num_keys=keys.size,
             num_bytes=num_bytes,
-            is_granted=False,
+            is_granted=True,
         )
         summed = tuple(
             SummedUpdate(
@@ -161,9 +162,9 @@ class SwitchGroupStation:
                 member.port.incarnation,
                 member.number,
                 member.open_from,
-                transfer_id=0,
-                version=member.version,
-                sequence=0,
+                member.transfer_id,
+                member.version,
+                member.sequence,
             )
             for member in members
         )
@@ -191,6 +192,10 @@ class SwitchGroupStation:
     def drop_sum(self, room: SumRoom) -> None:
         """Free the memory of a group that was given up."""
         self._updates.release(room.update)
+
+    def tell_members(self, worker_ids: tuple[int, ...]) -> None:
+        """Tell the scheduler whose updates can be added up now."""
+        self._updates.report(SwitchMembers(worker_ids))
 
     # The lease calls the methods below.
 

@@ -120,9 +120,9 @@ class MemberChunks:
         """Take what the switch has sent to this member: packets of the lease's generation."""
         library.group_member_take(self._at, address(datagrams), len(datagrams), now_s)
 
-    def due(self, now_s: float) -> Datagrams:
-        """Return packets that are to leave now; at most BATCH, in memory that is used again."""
-        return self._room[: library.group_member_fill(self._at, address(self._room), BATCH, now_s)]
+    def due(self, now_s: float, most: int = BATCH) -> Datagrams:
+        """Return packets that are to leave now; `most` <= BATCH, in memory that is used again."""
+        return self._room[: library.group_member_fill(self._at, address(self._room), most, now_s)]
 
     @property
     def due_s(self) -> float:

@@ -324,25 +324,20 @@ class FabricWorker:
             elif self._has_iterations and client.sessions[update.shard].num_ahead:
                 # An earlier process of this worker has ended the iteration there.
                 update.settle(PartOutcome(shard=update.shard))
-            elif not self._has_iterations and self._links[update.shard].has_switch_groups:
-                self._links[update.shard].join(update)
             else:
                 update.clock = client.iteration if self._has_iterations else 0
                 self._requests.ask(update)
 
     def _on_declined(self, update: OutgoingUpdate) -> None:
-        """An update that is in no switch group asks for a grant."""
+        """An update that is in no switch group after all goes to its server."""
         if self._is_closed:
             update.settle(closed_error())
         else:
-            self._requests.ask(update)
+            self._groups.declined(update)
 
     def _send_again(self, update: OutgoingUpdate) -> None:
-        """A sum is of no effect: that of a switch, or that of an aggregator, who had a grant."""
-        if update.grant is None:
-            self._links[update.shard].leave_group(update)
-        else:
-            self._groups.leave(update, "its sum is of no effect")
+        """A sum does not come, or is of no effect."""
+        self._groups.leave(update, "its sum does not come, or is of no effect")
 
     def _on_event(self, event: StationEvent) -> None:
         if isinstance(event, GatherExpected):

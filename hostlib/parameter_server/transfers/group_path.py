@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A member's path to a group: its update goes to an aggregator, or to the server if that fails.
+"""A member's path to a group: an aggregator or the switch, or to the server if that fails.
 
 The server decides what counts: an update that comes in a sum and by itself is applied once. So a
 member may leave its group at any time.
@@ -70,7 +70,7 @@ class _Leg(NamedTuple):
 class GroupPath:
     """Runs in the loop's thread.
 
-    `counters`: grouped_updates (sent to aggregators), left_updates (of these, sent to the server by
+    `counters`: grouped_updates (granted for groups), left_updates (of these, sent to the server by
     themselves after all).
     """
 
@@ -106,6 +106,9 @@ class GroupPath:
         self._counters["grouped_updates"] += 1
         update.payload = scaled(update.payload, update.num_keys, grant.factor)
         update.grant = grant = grant._replace(factor=1.0)
+        if hop.is_switch:
+            self._links[shard].join(update)
+            return
         rate, update.rate = update.rate, None
         tell = update.done
 
@@ -142,6 +145,14 @@ class GroupPath:
             found.link.cancel(found.leg)  # if it were whole, the sum would be of no effect
         if not self._links[update.shard].leave_group(update):
             return
+        self._note_left(update, reason)
+
+    def declined(self, update: OutgoingUpdate) -> None:
+        """Send an update to its server that is in no group of the switch; it was to be in one."""
+        self._note_left(update, "its server has no group for it at the switch")
+        self._links[update.shard].send(update)
+
+    def _note_left(self, update: OutgoingUpdate, reason: str) -> None:
         self._counters["left_updates"] += 1
         grant = update.grant
         assert grant is not None

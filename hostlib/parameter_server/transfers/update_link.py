@@ -143,7 +143,7 @@ class UpdateLink:
 
     @property
     def has_switch_groups(self) -> bool:
-        """Whether `join` may be called."""
+        """Whether the server has rows for groups, and this worker is at their switch."""
         return self._on_declined is not None and self._has_entered and self._groups.is_offered
 
     def join(self, update: OutgoingUpdate) -> None:
@@ -153,7 +153,14 @@ class UpdateLink:
         if self._look_timer is None:
             self._look_timer = self._loop.call_later(LOOK_S, self._look)
         offered = OfferedUpdate(
-            update.number, update.version, update.table, update.num_keys, update.payload
+            number=update.number,
+            version=update.version,
+            table=update.table,
+            num_keys=update.num_keys,
+            payload=update.payload,
+            transfer_id=update.transfer_id,
+            sequence=0 if update.grant is None else update.grant.sequence,
+            rate=update.rate,
         )
         self._groups.offer(offered)
 
@@ -413,8 +420,9 @@ class UpdateLink:
         # and what is on its path through the server's log is known there by its number.
         numbers, self._left_groups = self._left_groups, []
         for number in numbers:
-            if number in self._open:
-                self.leave_group(self._open[number])
+            update = self._open.get(number)
+            if update is not None and update.is_in_group and self._on_send_again is not None:
+                self._on_send_again(update)
         self._tick()
 
     def _start_again(self, number: int) -> None:
@@ -450,7 +458,7 @@ class UpdateLink:
         """Give an update back: no sum with it counts, so it may have a new number."""
         update = self._open.pop(number, None)
         if update is not None and self._on_declined is not None:
-            update.is_in_group = update.is_measured = False
+            update.is_in_group, update.has_left_group = False, True
             update.number, update.last_s = 0, 0.0
             self._on_declined(update)
 

@@ -20,6 +20,7 @@ from ...control.stations.station import (
     StationEvent,
     StationRegistered,
     StationReport,
+    SwitchGroupExpected,
     TransferDelivered,
     TransferDropped,
     TransferGranted,
@@ -90,6 +91,10 @@ class UpdateService:
         """Called after each update, in the loop's thread: MLfabric's registerUpdateCallback."""
         self.on_request: Callable[[int, int], None] | None = None
         """Called with worker and table after each read: MLfabric's registerRequestCallback."""
+        self.on_switch_group: Callable[[SwitchGroupExpected], None] = lambda _: None
+        """Called when the scheduler has granted a group at the server's switch."""
+        self.on_registered: Callable[[], None] = lambda: None
+        """Called when the scheduler knows this server, after all else."""
         self._tables = tables
         self._loop = loop
         self._tau_max = tau_max
@@ -225,6 +230,7 @@ class UpdateService:
                         self._report(self._arrival(member, is_granted=True))
                 self._report_version()
                 self._take(ready)
+                self.on_registered()
             case StationCut():
                 self._is_registered = False
                 self.gate.on_cut()
@@ -237,6 +243,8 @@ class UpdateService:
                         arrival = arrival._replace(is_refused=key in self._refused)
                     self._report(arrival)
                 self._take(ready)
+            case SwitchGroupExpected():
+                self.on_switch_group(event)
             case CommitSkipped():
                 self.counters["skipped_places"] += 1
                 self._take(self._order.skip(event.sequence))
@@ -451,6 +459,11 @@ class UpdateService:
         worker, port = state.workers[update.worker_id], self._port(update)
         if port is not None and update.head.number in worker.updates:
             port.on_committed(CommittedFrame(update.head.number, state.num_commits, 0))
+
+    def report(self, report: StationReport) -> None:
+        """Tell the scheduler something, if it knows this server."""
+        if self._is_registered:
+            self._report(report)
 
     def _report(self, report: StationReport) -> None:
         self.tell(report, self._registration)

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames of switch groups: updates of several workers that a switch adds up on their path.
 
-The server tells its workers of the switch rows by GROUP_LEASE. A worker joins with an update by
-GROUP_JOIN. The server answers GROUP_BEGIN when a group is complete, and tells by GROUP_PROGRESS
-which sums have come; or it answers GROUP_OVER, before or after that: no sum with the update counts.
+The server tells its workers of the switch rows by GROUP_LEASE. A worker joins by GROUP_JOIN the
+group for which its update is granted. The server answers GROUP_BEGIN when all have joined, and
+tells by GROUP_PROGRESS which sums have come; or it answers GROUP_OVER, before or after that: no sum
+with the update counts.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Exponents = NDArray[np.int32]
 """One of each chunk; as in `hostlib.summation.quantization`."""
 _WIRE_EXPONENT: Final = np.dtype(">i2")
 _LEASE: Final = struct.Struct("!II4sIIIIIIII")
-_JOIN: Final = struct.Struct("!QQIIIII")
+_JOIN: Final = struct.Struct("!QQQQIIIII")
 _BEGIN: Final = struct.Struct("!QI")
 
 
@@ -66,12 +67,14 @@ class GroupLeaseFrame(NamedTuple):
 
 
 class GroupJoinFrame(NamedTuple):
-    """GROUP_JOIN: a worker would send an update together with others."""
+    """GROUP_JOIN: a worker is to send an update together with others."""
 
     number: int
     """That the update would have in a TRANSFER; and so on."""
     open_from: int
     version: int
+    transfer_id: int
+    sequence: int
     table: int
     num_keys: int
     num_values: int

@@ -21,9 +21,8 @@ def test_options_are_those_of_the_command() -> None:
     fields = {field.name: field.default for field in dataclasses.fields(SwitchGroupOptions)}
     assert set(told.values()) <= set(fields)
     assert f"({fields['rows']})" in PAGE
-    assert f"({1000 * fields['gather_s']:g} ms)" in PAGE
     assert f"({fields['give_up_s']:g} s)" in PAGE
-    for option in ("--group-rows", "--group-wait-ms", "--group-give-up"):
+    for option in ("--group-rows", "--group-give-up"):
         assert option in PAGE
 
 

@@ -90,6 +90,23 @@ def test_a_batch_waits_longer_where_groups_may_form() -> None:
     assert waiting(IDLE, batch_max=1).next_due_s() == pytest.approx(0.2)
 
 
+def test_a_batch_waits_for_others_where_a_switch_adds_though_nothing_is_granted() -> None:
+    leaf = AggregationPlaces(switches={"s1": frozenset({"h1", "h2", "h3"})})
+    for places, due_s in ((None, 1.0), (IDLE, 1.0), (leaf, 1.02)):
+        scheduler = make(6, places=places, batch_max=3, switch_wait_s=0.02, gather_wait_s=0.5)
+        scheduler.submit(push(1), 1.0)
+        assert scheduler.next_due_s() == pytest.approx(due_s)
+    scheduler.submit(push(2), 1.01)
+    assert scheduler.next_due_s() == pytest.approx(1.02)
+    scheduler.submit(push(3), 1.015)
+    assert scheduler.next_due_s() == pytest.approx(1.0), "the batch is full"
+    (group,) = {grant.group.group_id for grant in grants_of(scheduler.decide(1.015)) if grant.group}
+    assert group == 0
+    scheduler.submit(push(4), 1.1)
+    # One is under way until 2.015 s: the next batch waits for more, as with idle hosts.
+    assert scheduler.next_due_s() == pytest.approx(1.6)
+
+
 def test_a_batch_closes_before_the_servers_link_rests() -> None:
     scheduler = make(6, places=IDLE, gather_wait_s=5.0, batch_wait_s=0.05)
     scheduler.submit(push(1), 0.0)

@@ -18,7 +18,7 @@ from switchfold.controller.transfers.fabric_network import (
     hosts_without_rate,
     transfer_network,
 )
-from switchfold.controller.transfers.transfer_config import TransferConfig
+from switchfold.controller.transfers.transfer_config import TransferConfig, switch_of
 
 MBIT = 1_000_000
 CONFIG = TransferConfig(default_rate_bits_per_s=40 * MBIT)
@@ -63,6 +63,19 @@ def test_capacities_are_those_of_the_file():
     assert rates(FABRIC, "h3", "server 1") == [10, 70, 100]
     assert rates(FABRIC, "h2", "server 1") == [40, 100], "the default"
     assert rates(FABRIC, "h2", "server 3") == [40, 70, 10]
+
+
+def test_a_servers_switch_is_between_it_and_the_hosts_beside_it():
+    network = transfer_network(FABRIC, {"server 3": "h3", "server 1": "s1/h1"}, CONFIG)
+    leaf = switch_of("server 1")
+    assert leaf in network.switches
+    whole = network.route("h2", "server 1")
+    assert network.route("h2", leaf) + network.route(leaf, "server 1") == whole
+    assert len(whole) == 2
+    assert not network.has_routes(["h3"], leaf), "at another switch"
+    assert not network.has_routes(["s1/h1"], leaf), "the server's own host"
+    assert not network.has_routes([leaf], "server 3"), "it adds up for its server alone"
+    assert not network.has_routes(["h2"], switch_of("server 5")), "a server that is not there"
 
 
 def test_directions_of_a_link_are_apart():

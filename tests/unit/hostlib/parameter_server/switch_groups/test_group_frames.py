@@ -66,7 +66,7 @@ def test_a_lease_without_rows_is_none() -> None:
 
 @settings(deadline=None, derandomize=True)
 @given(
-    st.builds(GroupJoinFrame, U64, U64, U64, U32, U32, U32, U32, U32, EXPONENTS)
+    st.builds(GroupJoinFrame, U64, U64, U64, U64, U64, U32, U32, U32, U32, U32, EXPONENTS)
     | st.builds(GroupBeginFrame, U64, U64, st.integers(1, 32), EXPONENTS)
 )
 def test_joins_and_beginnings(sent: GroupJoinFrame | GroupBeginFrame) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,8 @@ import pytest
 
 from group_scene import VALUES, WAIT_S, GroupScene, bounded, integer_sum
 from loopback import LOOPBACK
-from switchfold.hostlib.control.stations.station import StationRegistered
-from switchfold.hostlib.errors import PortTakenError, StaleUpdateError
+from switchfold.hostlib.control.stations.station import GrantedSpan
+from switchfold.hostlib.errors import ConfigurationError, PortTakenError, StaleUpdateError
 from switchfold.hostlib.parameter_server.rows import Sgd
 from switchfold.hostlib.parameter_server.tables import TensorDefinition
 from switchfold.hostlib.slots.wire import Operation
@@ -62,8 +63,8 @@ def test_a_group_has_those_who_have_come() -> None:
             scene.gather(len(members))
             assert scene.outcomes(futures) == [are_summed] * len(members)
         scene.check()
-        assert scene.count("lone_updates") == 1
-        assert scene.workers[1].counters["declined_updates"] == 1
+        assert scene.count("groups") == 2
+        assert scene.server.updates.counters["granted_updates"] == 5
 
 
 def test_many_updates_of_a_worker_go_one_after_the_other() -> None:
@@ -138,7 +139,9 @@ def test_a_switch_that_is_gone_gives_groups_up_until_it_answers() -> None:
         scene.wait_for_groups()
         scene.switch.stop()
         assert scene.outcomes(scene.push({0: 1, 1: 2, 2: 3})) == [False] * 3
-        assert scene.outcomes(scene.push({0: 4})) == [False]  # and nobody waits for a group
+        futures = scene.push({0: 4})
+        scene.gather(1)
+        assert scene.outcomes(futures) == [False]  # and nobody waits for a group
         assert scene.count("failed_groups") == 1
         scene.be_patient()
         scene.switch.restart()
@@ -222,6 +225,43 @@ def test_a_table_whose_optimiser_has_a_state_has_no_groups() -> None:
         assert scene.server.tables.state.num_commits == 3
 
 
+def test_members_keep_to_the_times_and_rates_of_their_grants() -> None:
+    """12 kB at 160 kbit/s take 0.6 s; a bucket of 0.1 s may leave at once."""
+    with GroupScene() as scene:
+        scene.wait_for_groups()
+        scene.scheduler.spans = (GrantedSpan(0.3, 0.9, 160_000),)
+        began_s = time.monotonic()
+        futures = scene.push({0: 1, 1: 2, 2: 3})
+        assert scene.outcomes(futures) == [True] * 3
+        assert time.monotonic() - began_s > 0.3 + 0.5 - 0.1
+        scene.check()
+
+
+def test_members_scale_their_updates_before_the_sum() -> None:
+    with GroupScene() as scene:
+        scene.wait_for_groups()
+        scene.scheduler.factor = 0.5
+        assert scene.outcomes(scene.push({0: 1, 1: 2, 2: 3})) == [True] * 3
+        scene.total /= 2
+        scene.check()
+
+
+def test_a_group_goes_on_without_a_member_that_does_not_join() -> None:
+    with GroupScene() as scene:
+        scene.wait_for_groups()
+        scene.scheduler.gather_s = 0.3
+        link = scene.workers[1]._links[0]
+        # What worker 1 says to join is lost on its path, as if it were stopped.
+        link._groups._send = lambda frame: None
+        futures = scene.push({0: 1, 1: 2, 2: 3})
+        assert [futures[n].result(WAIT_S).parts[0].is_summed for n in (0, 2)] == [True, True]
+        link._groups._send = link._send_frame
+        scene.workers[1]._loop.run(lambda: link._link._connection._socket.shutdown(2))
+        assert not futures[1].result(WAIT_S).parts[0].is_summed
+        assert [left.transfer_id for left in scene.scheduler.left] == [1]
+        scene.check()
+
+
 def test_no_packet_of_a_member_leaves_before_the_group_is_complete() -> None:
     with GroupScene() as scene:
         scene.wait_for_groups()
@@ -232,14 +272,15 @@ def test_no_packet_of_a_member_leaves_before_the_group_is_complete() -> None:
         scene.check()
 
 
-def test_a_sum_takes_no_place_of_the_commit_sequence() -> None:
+def test_a_sum_has_the_places_of_its_members() -> None:
     with GroupScene() as scene:
         scene.wait_for_groups()
-        updates = scene.server.updates
-        registered = StationRegistered(grant_wait_s=1.0, next_transfer_id=1, next_sequence=0)
-        scene.server.loop.run(lambda: updates.on_event(registered))
-        assert scene.outcomes(scene.push({0: 1, 1: 2, 2: 3})) == [True] * 3
-        assert updates._order.next == 0
+        futures = scene.push({0: 1, 1: 2, 2: 3})
+        assert scene.outcomes(futures) == [True] * 3
+        assert all(future.result().parts[0].is_granted for future in futures.values())
+        assert scene.server.updates._order.next == 3
+        assert scene.server.updates.counters["granted_updates"] == 3
+        assert scene.scheduler._open == {}  # the server has reported each
         scene.check()
 
 
@@ -254,6 +295,11 @@ def test_updates_that_are_too_old_come_by_themselves_and_are_refused() -> None:
         for worker in scene.workers:
             worker.counters["pushes"] -= 1
         scene.check()
+
+
+def test_groups_need_a_scheduler() -> None:
+    with pytest.raises(ConfigurationError, match="granted by a scheduler of updates"):
+        GroupScene(transfers=None)
 
 
 def test_a_port_that_is_taken_ends_the_server_and_its_threads() -> None:
