@@ -26,6 +26,8 @@ SWITCHFOLD_WEIGHT          the job's share of slots against other jobs; unset: 1
 SWITCHFOLD_MAX_PRIORITY    highest priority that the job asks for, 0 to 7; unset: 0
 SWITCHFOLD_LATE_WAIT       silence (default) or adaptive: when a sum that tolerates loss lets late
                            contributions go; each worker may have its own
+SWITCHFOLD_DYNAMIC_INCAST  1: adapt how many chunks are under way towards each root of a transposed
+                           job; unset or 0: do not
 SWITCHFOLD_PATH            auto (default), switch, host or transposed
 SWITCHFOLD_SLOTS           exactly so many slots; unset: the job's share
 SWITCHFOLD_MIN_WORKERS     the job ends when fewer are left; unset: 1
@@ -346,6 +348,7 @@ def complete_from_environment(
         "weight": environment.positive("SWITCHFOLD_WEIGHT", 1.0),
         "max_priority": environment.priority("SWITCHFOLD_MAX_PRIORITY"),
         "late_wait": environment.choice("SWITCHFOLD_LATE_WAIT", _LATE_WAITS),
+        "dynamic_incast": environment.number("SWITCHFOLD_DYNAMIC_INCAST", "0") != 0,
         "path": environment.choice("SWITCHFOLD_PATH", _PATHS),
         "min_workers": environment.number("SWITCHFOLD_MIN_WORKERS", "1"),
         "is_joining": environment.number("SWITCHFOLD_JOINING", "0") != 0,

@@ -89,6 +89,10 @@ class SessionOptions:
     """When a sum that tolerates loss lets contributions go that are late, and not lost: "silence",
     once no result has come for a while; "adaptive", once a chunk takes longer than 95 % of the
     chunks before (docs/protocol.md). Each worker may have its own."""
+    dynamic_incast: bool = False
+    """Adapt how many chunks are under way towards each root of a transposed job, where short queues
+    drop what many senders send at once and mark nothing (docs/transport.md). Of use if all workers
+    do."""
     retain_bytes: int = 256 << 20
     """Memory for results that other workers may have missed, if results may be partial or the view
     has no switch. Otherwise the number of the job's slots limits what is kept."""

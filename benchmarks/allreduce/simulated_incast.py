@@ -9,6 +9,7 @@ and clock are simulated (loss_simulation/). A link carries 8,000 packets/s.
 
     python benchmarks/allreduce/simulated_incast.py --queues 10,21,64 --windows 8,16,24,256
     python benchmarks/allreduce/simulated_incast.py --queues 64 --windows 256 --flows 1
+    python benchmarks/allreduce/simulated_incast.py --dynamic --windows 256 --loss 0.01
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from benchmarks.allreduce.simulated_loss import SimulatedRun, compile_simulation
 
 CHUNKS = 800
 HEADING = (
-    "| queue | marks from | window | sums | mean, ms | sent again | dropped | job | flows |\n"
-    "|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+    "| queue | marks from | incast | window | sums | mean, ms | sent again | dropped | job "
+    "| flows |\n"
+    "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|"
 )
 PACKETS_PER_S = 8000.0
 
@@ -53,12 +55,14 @@ def row(program: Path, options: argparse.Namespace, queue: str, window: int) -> 
     marks = {"mark": float(mark)} if mark else {}
     settings = {"workers": options.workers, "transposed": 1, "chunks": CHUNKS, "window": window}
     settings |= {"queue": float(packets), "flows": options.flows, "seconds": options.seconds}
+    settings |= {"incast": int(options.dynamic), "loss": options.loss}
     run = SimulatedRun(program, **settings, **marks)
     if not run.times:
         raise SystemExit(f"no sum ended in {options.seconds} s: give more by --seconds")
     sent, again, *_ = run.packets
+    incast = "dynamic" if options.dynamic else "-"
     return (
-        f"| {packets} | {mark or '-'} | {window} | {len(run.times)} "
+        f"| {packets} | {mark or '-'} | {incast} | {window} | {len(run.times)} "
         f"| {1000 * np.mean(run.times):.0f} | {100 * again / sent:.1f} % | {run.dropped} "
         f"| {100 * job_share(run, options.workers):.0f} % | {100 * flow_share(run):.0f} % |"
     )
@@ -74,6 +78,10 @@ def main() -> None:
     )
     parser.add_argument("--windows", default="8,16,24,256", help="in chunks, default %(default)s")
     parser.add_argument("--flows", type=int, default=0, help="to and from host 0, default 0")
+    parser.add_argument(
+        "--dynamic", action="store_true", help="workers adapt how much is under way to each root"
+    )
+    parser.add_argument("--loss", type=float, default=0.0, help="share per link, default 0")
     parser.add_argument("--seconds", type=float, default=5.0, help="simulated, default 5")
     options = parser.parse_args()
     print(HEADING)

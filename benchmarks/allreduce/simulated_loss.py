@@ -35,6 +35,7 @@ MODULES = {
         "tail",
         "recovery",
         "congestion",
+        "incast",
         "source",
         "straggler",
         "tolerance",

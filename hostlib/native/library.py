@@ -102,6 +102,7 @@ class CongestionStruct(ctypes.Structure):
         ("maximum", c_double),
         ("floor", c_double),
         ("tolerated", c_double),
+        ("blind", c_double),
         ("is_slow_start", c_bool),
         ("deaf_for", c_uint32),
         ("recent_results", c_double),
@@ -247,6 +248,7 @@ class StreamOptionsStruct(ctypes.Structure):
         ("control_priority", c_uint32),
         ("has_adaptive_wait", c_bool),
         ("has_statements", c_bool),
+        ("has_dynamic_incast", c_bool),
     )
 
 

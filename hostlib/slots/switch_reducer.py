@@ -133,6 +133,7 @@ class SwitchReducer:
             control_priority=view.control_priority,
             has_adaptive_wait=options.late_wait == "adaptive",
             has_statements=view.may_be_stale,
+            has_dynamic_incast=options.dynamic_incast,
         )
         count = len(view.trees)
         ids = (ctypes.c_uint16 * count)(*(tree.tree_id for tree in view.trees))

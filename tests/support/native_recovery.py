@@ -75,6 +75,7 @@ class _State(ctypes.Structure):
         ("resumed_s", c_double),
         ("has_progress", c_bool),
         ("has_sample", c_bool),
+        ("again_share", c_double),
     )
 
 

@@ -55,6 +55,7 @@ void settings_read(int argc, char **argv) {
                           .nap_off_s = number(argc, argv, "awake", 0.1),
                           .late_share = number(argc, argv, "late_share", 1),
                           .is_adaptive = number(argc, argv, "adaptive", 0) > 0,
+                          .is_incast_dynamic = number(argc, argv, "incast", 0) > 0,
                           .tolerated = number(argc, argv, "tolerated", 0),
                           .stale = number(argc, argv, "stale", 0),
                           .is_transposed = number(argc, argv, "transposed", 0) > 0,

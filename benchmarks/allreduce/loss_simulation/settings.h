@@ -26,6 +26,7 @@ typedef struct {
   double late_s, late_share; // one worker, by lot of each sum, begins so much later in that share of the sums
   double nap_s, nap_off_s; // mean times: each worker is not awake for so long, now and then
   bool is_adaptive; // see tail.h
+  bool is_incast_dynamic; // see incast.h
   double tolerated; // share of the contributions to a tensor that it may lack
   double stale;     // share of the results of a tensor that a worker may do without
   // Each worker's host has a switch, the root of an equal part of the slots, behind the worker's links: what goes between

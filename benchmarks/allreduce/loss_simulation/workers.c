@@ -96,6 +96,7 @@ static stream_options_t options_of(uint32_t number, uint32_t num_trees) {
                             .window = settings.window,
                             .batch = BATCH,
                             .has_adaptive_wait = settings.is_adaptive,
+                            .has_dynamic_incast = settings.is_incast_dynamic,
                             .has_statements = settings.stale > 0};
 }
 

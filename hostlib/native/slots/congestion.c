@@ -26,6 +26,7 @@ congestion_t congestion_new(uint32_t initial, uint32_t least, uint32_t maximum, 
       .maximum = maximum,
       .floor = floor,
       .tolerated = tolerated,
+      .blind = BLIND_CHUNKS,
       .is_slow_start = true,
   };
 }
@@ -59,7 +60,7 @@ void congestion_on_results(congestion_t *window, uint32_t count, uint32_t marked
 void congestion_on_loss(congestion_t *window, uint32_t under_way, uint32_t count) {
   window->recent_losses += count;
   bool is_random = window->recent_losses <= window->tolerated * fmax(window->recent_results, sample(window));
-  double floor = is_random ? window->floor : fmin(window->floor, BLIND_CHUNKS);
+  double floor = is_random ? window->floor : fmin(window->floor, window->blind);
   if (window->chunks * DECREASE >= floor) {
     decrease(window, under_way);
   } else if (window->chunks > floor) {

@@ -23,13 +23,14 @@ typedef struct {
   double minimum, maximum;
   double floor;     // a loss leaves at least so many chunks
   double tolerated; // part of the results beyond which losses count like marks
+  double blind;     // such losses leave at least so many chunks, if `floor` is more
   bool is_slow_start;
   uint32_t deaf_for; // results still to come of chunks sent before the last decrease
   double recent_results, recent_losses; // over about a window
 } congestion_t;
 
 // Chunks in the beginning, and at least and at most. A loss leaves at least `floor` chunks. Losses beyond the part
-// `tolerated` of the results count like marks, and leave at least the BLIND_CHUNKS of congestion.c, if `floor` is more.
+// `tolerated` of the results count like marks, and leave at least the BLIND_CHUNKS of congestion.c, or what `blind` is set to.
 congestion_t congestion_new(uint32_t initial, uint32_t least, uint32_t maximum, uint32_t floor, double tolerated);
 
 // Part of a job's chunks that may be lost at random on some hop: a chunk arrives if all contributions do, and this worker's

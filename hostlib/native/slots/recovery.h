@@ -50,6 +50,7 @@ typedef struct {
   double review_s;     // no chunk is lost before, unless results come; infinite: nothing shows one
   double resumed_s;    // when results came again after silence
   bool has_progress, has_sample; // since the last expiry
+  double again_share; // of the results: those of chunks that were sent again, smoothed
 } recovery_t;
 
 // Slots and the timer stay the caller's. Returns false without memory.

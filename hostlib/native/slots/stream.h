@@ -16,6 +16,7 @@
 #include "closing.h"
 #include "congestion.h"
 #include "header.h"
+#include "incast.h"
 #include "recovery.h"
 #include "../timing/rtt.h"
 #include "slot.h"
@@ -56,6 +57,7 @@ typedef struct {
   uint32_t control_priority; // of packets that carry no values: flushes
   bool has_adaptive_wait; // see closing.h
   bool has_statements;    // contributions of values state which rounds are over, see stale.h
+  bool has_dynamic_incast; // see incast.h
 } stream_options_t;
 
 // What the caller shows and decides by.
@@ -78,6 +80,7 @@ typedef struct stream {
   recovery_t recovery;
   straggler_t straggler;
   closing_t closing;
+  incast_t incast;
   stale_t stale;
   // Place of the first chunk that this worker may close without all contributions. If it has missed a result, it must not
   // let others miss results of the same tensor: they could have them from no worker. See docs/protocol.md.

@@ -48,6 +48,15 @@ void rtt_raise(rtt_t *rtt, double trip_s) {
   rtt->base_s = rtt->smoothed_s + fmax(rtt->minimum_s, 4 * rtt->variation_s);
 }
 
+void rtt_lower(rtt_t *rtt, double trip_s) {
+  if (!rtt->has_sample || trip_s >= rtt->prompt_s) return;
+  rtt->variation_s += VARIATION * (trip_s / 2 - rtt->variation_s);
+  rtt->prompt_s = rtt->smoothed_s = trip_s;
+  rtt->least_s = fmin(rtt->least_s, trip_s);
+  rtt->base_s = rtt->smoothed_s + fmax(rtt->minimum_s, 4 * rtt->variation_s);
+  rtt->backoff = 0;
+}
+
 void rtt_back_off(rtt_t *rtt) {
   if (rtt_timeout_s(rtt) < rtt->maximum_s && rtt->backoff < MAX_BACKOFF) rtt->backoff++;
 }

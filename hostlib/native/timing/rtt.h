@@ -34,6 +34,7 @@ double rtt_timeout_s(const rtt_t *); // with it
 
 void rtt_add_sample(rtt_t *, double sample_s); // ends any backoff
 void rtt_raise(rtt_t *, double trip_s); // round trips take at least so long, though no sample has told so
+void rtt_lower(rtt_t *, double trip_s); // one has taken no longer, though no sample has told so; not before the first
 void rtt_back_off(rtt_t *);                    // double the timeout until the next sample: an expiry passed without one
 
 #endif

@@ -8,6 +8,10 @@
 // then everybody would wait longer for the others, and learn still longer round trips from that. The answer to a repetition
 // waits for nobody. It tells the round trip since the repetition if the chunk was sent twice, and at most the time since then
 // if it was sent more often. Only the switch that closes rounds for all tells so; another one on the path is nearer.
+//
+// Any result tells how long a round trip takes at most: the time since the first transmission, or since the second if it is
+// such an answer. Where nearly all chunks are sent again, few results come without a repair. The fastest of some results then
+// bounds round trips, and what seems longer than they were is the others' repair.
 #ifndef SWITCHFOLD_TRIPS_H
 #define SWITCHFOLD_TRIPS_H
 
@@ -29,6 +33,9 @@ typedef struct {
   // Since the last sample: results that tell none, and the least time that a round trip may have taken in one.
   uint32_t num_ambiguous;
   double least_s;
+  // Of the results since the last look at them: how many, and the most that a round trip has taken in the fastest of them.
+  uint32_t num_results;
+  double bound_s;
 } tree_trips_t;
 
 tree_trips_t trips_new(const rtt_t *);
@@ -36,7 +43,7 @@ tree_trips_t trips_new(const rtt_t *);
 // A result came for a slot that was sent.
 void trips_note(tree_trips_t *, const slot_t *, answer_t, double now_s);
 
-// The batch is over. Returns whether it has told a round trip.
-bool trips_learn(tree_trips_t *, double now_s);
+// The batch is over. Returns whether it has told a round trip. With `is_severe`, nearly all chunks are sent again.
+bool trips_learn(tree_trips_t *, double now_s, bool is_severe);
 
 #endif

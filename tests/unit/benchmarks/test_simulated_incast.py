@@ -7,6 +7,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.allreduce.simulated_incast import CHUNKS, flow_share, job_share, row
@@ -51,8 +52,35 @@ def test_flow_gives_way_to_marks(program: Path) -> None:
 
 
 def test_row_says_what_a_window_costs(program: Path) -> None:
-    options = Namespace(workers=WORKERS, flows=0, seconds=2.0)
+    options = Namespace(workers=WORKERS, flows=0, seconds=2.0, dynamic=False, loss=0.0)
     few, many = (row(program, options, "21", window).split("|") for window in (16, 256))
-    assert [cell.strip() for cell in few[1:4]] == ["21", "-", "16"]
-    assert float(few[5]) < float(many[5])
-    assert int(few[7]) == 0 < int(many[7])
+    assert [cell.strip() for cell in few[1:5]] == ["21", "-", "-", "16"]
+    assert float(few[6]) < float(many[6])
+    assert int(few[8]) == 0 < int(many[8])
+
+
+def mean_s(program: Path, **settings: float) -> float:
+    run = SimulatedRun(program, **{**INCAST, **settings}, seconds=5)
+    return float(np.mean(run.times))
+
+
+@pytest.mark.parametrize(("queue", "gain"), [(21, 1.3), (10, 1.15)])
+def test_dynamic_incast_gains_where_short_queues_mark_nothing(
+    program: Path, queue: float, gain: float
+) -> None:
+    assert gain * mean_s(program, queue=queue, incast=1) < mean_s(program, queue=queue)
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        {"queue": 64},
+        {"queue": 64, "mark": 12},
+        {"queue": 1000, "loss": 0.01},
+        {"queue": 1000, "loss": 0.05},
+    ],
+    ids=["long-queue", "marks", "loss-1", "loss-5"],
+)
+def test_dynamic_incast_costs_nothing_elsewhere(program: Path, links: dict[str, float]) -> None:
+    """Links that lose packets at random lose as many of few as of many."""
+    assert mean_s(program, **links, incast=1) < 1.03 * mean_s(program, **links)

@@ -99,6 +99,7 @@ def test_environment_sets_the_options_that_the_program_does_not() -> None:
         "SWITCHFOLD_WEIGHT": "2.5",
         "SWITCHFOLD_MAX_PRIORITY": "3",
         "SWITCHFOLD_LATE_WAIT": "adaptive",
+        "SWITCHFOLD_DYNAMIC_INCAST": "1",
         "SWITCHFOLD_PATH": "host",
         "SWITCHFOLD_INGRESS_PORT": "s1-eth1",
     }
@@ -109,6 +110,7 @@ def test_environment_sets_the_options_that_the_program_does_not() -> None:
         weight=2.5,
         max_priority=3,
         late_wait="adaptive",
+        dynamic_incast=True,
         path="host",
         ingress_port="s1-eth1",
     )
