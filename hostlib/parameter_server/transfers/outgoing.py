@@ -11,7 +11,7 @@ from typing import final
 from ...control.stations.station import TransferDropped, TransferRequested
 from ...errors import HostlibError, UpdateRefusedError
 from ...peers.frames import SummedUpdate
-from .paced_bytes import PacedBytes
+from .granted_rate import PacedBytes
 
 
 @final

@@ -45,8 +45,8 @@ from ...peers.frames import (
 from ...peers.handshake import PeerCall
 from ..switch_groups.member import GROUP_ANSWERS, OfferedUpdate, SwitchGroupMember
 from ..tables.denial import error_of
+from .granted_rate import MEASURE_S, kernel_limit
 from .outgoing import OutgoingUpdate, PartOutcome
-from .paced_bytes import MEASURE_S, kernel_limit
 
 LOOK_S: Final = 1.0
 """Pause between two looks for a server that answers nothing."""

@@ -14,7 +14,7 @@ from ...errors import HostlibError, PeerClosedError
 from ...peers.event_loop import EventLoop
 from ..tables.service import TableService
 from ..transfer_options import TransferOptions
-from .model_service import ModelService
+from .models.model_service import ModelService
 from .update_service import UpdateService
 
 

@@ -14,8 +14,10 @@ from switchfold.hostlib.parameter_server.transfers import (
     committed_update,
     fabric_worker,
     grant_pace,
+    grant_requests,
     update_service,
 )
+from switchfold.hostlib.parameter_server.transfers.models import model_service
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "transfers.md").read_text("utf-8")
 
@@ -30,13 +32,18 @@ def test_options_are_those_of_the_command() -> None:
 
 
 def test_counters_are_those_of_the_server() -> None:
-    text = update_service.UpdateService.__doc__ or ""
-    named = set(re.findall(r"\b(\w+_(?:updates|places|sums))\b", text))
+    classes = update_service.UpdateService, model_service.ModelService
+    text = "".join(each.__doc__ or "" for each in classes)
+    named = set(re.findall(r"\b(\w+_(?:updates|places|sums|models))\b", text))
     told = set(re.findall(r"^\| `(\w+)` \|", PAGE.split("## What is counted")[1], re.MULTILINE))
     assert told == named | {"commits"}
-    parts = (update_service, grant_pace, committed_update)
+    parts = (update_service, grant_pace, committed_update, model_service)
     source = "".join(Path(part.__file__).read_text("utf-8") for part in parts)
-    assert all(f'"{name}"' in source for name in named)
+    # Those of requests have the kind of what is requested in their names.
+    asked = {f"{fate}_models" for fate in ("granted", "ungranted", "refused")}
+    assert all(f'"{name}"' in source for name in named - asked)
+    requests = Path(grant_requests.__file__).read_text("utf-8")
+    assert all(f'f"{name.removesuffix("_models")}_{{self._what}}"' in requests for name in asked)
 
 
 def test_calls_and_errors_exist() -> None:

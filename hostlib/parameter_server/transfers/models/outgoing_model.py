@@ -8,10 +8,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...control.stations.model_terms import ModelRequested
-from ...control.stations.station import TransferDropped
-from ..tables.service_seams import PacedCaller, TablePull
-from .paced_bytes import PacedBytes
+from ....control.stations.model_terms import ModelRequested
+from ....control.stations.station import TransferDropped
+from ...tables.service_seams import PacedCaller, TablePull
+from ..granted_rate import PacedBytes
 
 _logger = logging.getLogger(__name__)
 

@@ -14,18 +14,18 @@ from collections import Counter
 from collections.abc import Callable
 from typing import final
 
-from ...control.stations.model_terms import ModelDelivered
-from ...control.stations.station import RateObserved, StationEvent, StationReport
-from ...errors import HostlibError
-from ...peers.event_loop import EventLoop, Timer
-from ...peers.frames import PIECE_BYTES
-from ...peers.pacing import PacedLink
-from ..tables.service import TableService
-from ..tables.service_seams import TableCaller, TablePull
-from ..tables.state import VALUE_BYTES, VERSION_BYTES
-from .grant_requests import GrantRequests
+from ....control.stations.model_terms import ModelDelivered
+from ....control.stations.station import RateObserved, StationEvent, StationReport
+from ....errors import HostlibError
+from ....peers.event_loop import EventLoop, Timer
+from ....peers.frames import PIECE_BYTES
+from ....peers.pacing import PacedLink
+from ...tables.service import TableService
+from ...tables.service_seams import TableCaller, TablePull
+from ...tables.state import VALUE_BYTES, VERSION_BYTES
+from ..grant_requests import GrantRequests
+from ..granted_rate import MEASURE_S, kernel_limit
 from .outgoing_model import OutgoingModel
-from .paced_bytes import MEASURE_S, kernel_limit
 
 
 @final
