@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-torch lock licences audit demo test test-unit test-races test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
-	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib sanitize-threads instrument-addresses instrument-threads fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak clean
+	docs p4 switch wheel bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib sanitize-threads instrument-addresses instrument-threads fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak clean
 
 help:
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
@@ -90,6 +90,10 @@ audit: $(TOOLS)/.installed ## Look for known vulnerabilities of the locked packa
 
 switch: $(VENV)/.run-installed ## Build the embedded switch's native code for the committed programs
 	$(BIN)/softswitch build p4src/build/*/switchfold_*.json
+
+wheel: $(VENV)/.dev-installed ## Build the sdist and the wheel into dist/, as a release has them
+	rm -rf build/lib.* build/temp.* build/bdist.* dist
+	$(BIN)/python -m build --outdir dist
 
 clean: ## Remove the environment, build output and reports
 	rm -rf $(VENV) build dist report src/*.egg-info hostlib/native/*.so .pytest_cache .ruff_cache .hypothesis

@@ -9,6 +9,7 @@ TestbedError
 │   └── ShaperMissingError  the kernel has neither tbf nor htb
 ├── ImpairmentError         a link cannot be impaired, or what impaired it has ended
 ├── LinkRateError           the rate of a link cannot be changed, or a trace of rates is none
+├── OwnProgramError         a user's own program or its entries do not fit the switches
 ├── TargetMissingError      the switch program or its compiled P4 is not on this machine
 ├── PortTakenError          a UDP port that was asked for is in use
 ├── TestbedBusyError        the testbed belongs to another live process, or is up already
@@ -53,6 +54,10 @@ class ImpairmentError(TestbedError):
 
 class LinkRateError(TestbedError):
     """The rate of a link cannot be changed as asked, or a file is no trace of rates."""
+
+
+class OwnProgramError(TestbedError):
+    """A user's own program, or a file of entries for it, is broken or refused by a switch."""
 
 
 class TargetMissingError(TestbedError):

@@ -12,16 +12,14 @@ Unlike a testbed, it keeps no records: the namespaces of a killed network vanish
 
 from __future__ import annotations
 
-import importlib
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 from .config import child_environment
-from .errors import TargetMissingError
+from .mininet_module import load_mininet
 from .network import links, namespaces
 from .processes import daemons
 from .processes.certificates import make_certificates, worker_folder
@@ -31,33 +29,16 @@ from .processes.tokens import controller_environment, draw_tokens, worker_token
 from .processes.worker_runs import endpoint_of
 from .topology.topology import Host, Switch, Topology
 
-DEBIAN_PACKAGES: Final = "/usr/lib/python3/dist-packages"
 MAX_RATE_BITS_PER_S: Final = 1_000_000_000
 """Mininet leaves links with a higher rate unshaped."""
 READY_TIMEOUT_S: Final = 120.0
 CONTROLLER_TIMEOUT_S: Final = 60.0
 
 
-def _load(name: str) -> Any:
-    """Import a module of Mininet, which is not installed with Switchfold and has no types."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError:
-        sys.path.append(DEBIAN_PACKAGES)  # at the end, so that nothing else is taken from there
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as exc:
-        raise TargetMissingError(
-            f"Mininet is not on this machine ({exc}): apt-get install mininet"
-        ) from exc
-    finally:
-        sys.path.remove(DEBIAN_PACKAGES)
-
-
-_LINK: Final = _load("mininet.link")
-_NET: Final = _load("mininet.net")
-_NODE: Final = _load("mininet.node")
-_TOPO: Final = _load("mininet.topo")
+_LINK: Final = load_mininet("mininet.link")
+_NET: Final = load_mininet("mininet.net")
+_NODE: Final = load_mininet("mininet.node")
+_TOPO: Final = load_mininet("mininet.topo")
 
 
 class FabricHost(_NODE.Host):

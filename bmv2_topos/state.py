@@ -65,6 +65,10 @@ class Record:
     controller_options: list[str] = field(default_factory=list[str])
     """Options on the controller's command line; a restarted controller gets the same."""
     cut_links: list[str] = field(default_factory=list[str])
+    own_program: str = ""
+    """Path of the BMv2 JSON that the switches run; "": that of the variant."""
+    own_entries: str = ""
+    """File or folder of the entries that switches start with."""
 
     @property
     def name(self) -> str:

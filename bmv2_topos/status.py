@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from .network.link_counters import LinkBytes, SwitchLinkBytes
 from .network.link_rates import LinkRates
@@ -25,6 +26,7 @@ class TestbedStatus:
     mode: str
     target: str
     variant: str
+    """Of the aggregation program; the name of a user's own program."""
     is_up: bool
     """Whether every process that should run does, and every namespace exists."""
     owner_pid: int | None
@@ -76,7 +78,7 @@ def read_status(
         mode=record.mode,
         places=str(record.directory / PLACES_FILE) if record.mode == "udp" else None,
         target=record.target,
-        variant=record.variant,
+        variant=Path(record.own_program).stem or record.variant,
         is_up=is_network_there and expected <= living,
         owner_pid=record.owner_pid,
         run_directory=str(record.directory),

@@ -10,6 +10,7 @@ servers and the controller listen on Unix sockets, which every namespace sees.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,41 +23,35 @@ from . import state
 from .config import child_environment
 from .errors import TestbedBusyError, TestbedError
 from .impairment.impaired_links import ImpairedDirection, ImpairedLinks
-from .network import links, namespaces
+from .making import make_links, make_secrets
+from .network import namespaces
 from .network.cables import cut_cable, mend_cable
-from .network.link_counters import (
-    LinkBytes,
-    SwitchLinkBytes,
-    read_link_bytes,
-    read_switch_link_bytes,
-)
+from .network.link_counters import LinkBytes, SwitchLinkBytes
 from .network.link_rates import LinkRates
-from .network.network import (
-    make_network,
-    namespace_name,
-    negotiate_ecn,
-    reserve_udp_ports,
-)
-from .network.port_counters import SwitchCalls, read_port_bytes, read_switch_port_bytes
+from .network.link_totals import LinkTotals
+from .network.network import namespace_name
 from .processes import daemons
-from .processes.certificates import make_certificates, role_folder, switch_operator, worker_folder
+from .processes.certificates import role_folder, switch_operator, worker_folder
 from .processes.daemons import Mode, Shaping, Target, Variant
+from .processes.debugging import SwitchDebugging
+from .processes.own_program import OwnProgram
 from .processes.processes import (
     ManagedProcess,
     launch_process,
     read_records,
 )
 from .processes.rendezvous import PLACES_FILE, rank_variables, write_places
-from .processes.switch_processes import SwitchProcesses
-from .processes.tokens import controller_environment, draw_tokens, worker_token
+from .processes.switch_processes import SwitchProcesses, note_own_program, own_program_of
+from .processes.switch_program import SwitchProgram
+from .processes.tokens import controller_environment, worker_token
 from .processes.worker_runs import WorkerEndpoint, WorkerResult, endpoint_of, run_workers
 from .status import TestbedStatus, read_status
 from .testbed_choices import check_choices
 from .topology.topology import Host, Switch, Topology
 
+_LOGGER = logging.getLogger(__name__)
 CONTROLLER_TIMEOUT_S: Final = 60.0
 IMPAIRMENT_TIMEOUT_S: Final = 60.0
-_MAX_UNIX_PATH_BYTES: Final = 107
 
 
 class Testbed:
@@ -71,6 +66,9 @@ class Testbed:
     `offloads` lets frames longer than the MTU, and without checksum, cross the links, as between a
     virtual machine and its host (mode veth, softswitch or bridge): the kernel and the switch then
     move many packets at a time. Without it, frames are those of a cable.
+    `program` is a user's own v1model program, run instead of a variant. It has a controller only if
+    it is a version of the aggregation program.
+    `debugging` lets the switches write traces, captures and rates into files.
     `tcp_ecn` lets the hosts' TCP negotiate ECN (mode veth). `has_switch=False` and
     `has_controller=False` leave those processes out. `has_bridge` puts a bridge of the kernel in
     the switch's place (mode veth; no switch, no controller): the same links for peers without P4.
@@ -97,6 +95,8 @@ class Testbed:
         impairments: str = "",
         offloads: bool = False,
         tcp_ecn: bool = False,
+        debugging: SwitchDebugging | None = None,
+        program: OwnProgram | None = None,
     ) -> None:
         check_choices(
             topology,
@@ -115,7 +115,8 @@ class Testbed:
         self.mode: Mode = mode
         self.variant: Variant = variant
         self.detached = detached
-        self._switch_options = tuple(switch_options)
+        more_options = debugging.options(target) if debugging is not None else []
+        self._switch_options = (*switch_options, *more_options)
         self._controller_options = tuple(controller_options)
         self._udp_base_port = udp_base_port
         self._has_bridge = has_bridge
@@ -124,7 +125,9 @@ class Testbed:
         self._has_offloads = offloads
         self._tcp_ecn = tcp_ecn
         self._has_switch = has_switch and not has_bridge
-        self._has_controller = has_controller and self._has_switch
+        self._program = SwitchProgram(variant=variant, own=program)
+        self._is_ours = self._program.is_aggregation()
+        self._has_controller = has_controller and self._has_switch and self._is_ours
         self._record: state.Record | None = None
         self._processes: list[ManagedProcess] = []
 
@@ -144,6 +147,7 @@ class Testbed:
             shaping=cast(Shaping, record.shaping),
             impairments=record.impairments,
             offloads=record.has_offloads,
+            program=own_program_of(record),
         )
         testbed._record = record
         return testbed
@@ -167,7 +171,7 @@ class Testbed:
     @property
     def controller_address(self) -> str:
         """gRPC address of the session and operator API, from every namespace."""
-        return f"unix:{self.run_directory}/controller.sock"
+        return daemons.controller_address(self.run_directory)
 
     @property
     def switch_address(self) -> str:
@@ -200,12 +204,15 @@ class Testbed:
     def up(self) -> Self:
         """Make everything; on any error take down what was made and raise.
 
-        Also removes what testbeds of dead processes left. Raises the errors of `bmv2_topos.errors`.
+        Also removes what testbeds of dead processes left. Logs a warning when the compiled program
+        is not that of the P4 sources. Raises the errors of `bmv2_topos.errors`.
         """
         if self.mode == "veth":
             namespaces.require_root()
         if self._has_switch:
-            daemons.program_files(self.variant)
+            self._program.require_files()
+            if problem := self._program.stale():
+                _LOGGER.warning("%s", problem)
             if self.target == "bmv2":
                 daemons.bmv2_path()
         self._record = self._make_record()
@@ -234,33 +241,22 @@ class Testbed:
         record.shaper = "softswitch" if self._shaping == "switch" else None
         record.switch_options = list(self._switch_options)
         record.controller_options = list(self._controller_options)
+        note_own_program(record, self._program.own)
         record.save()
         return record
 
     def _make_links(self, record: state.Record) -> None:
-        """Make hosts and links, and the tokens of the controller."""
-        for address in (*self.switch_addresses.values(), self.controller_address):
-            if len(os.fsencode(address.removeprefix("unix:"))) > _MAX_UNIX_PATH_BYTES:
-                raise TestbedError(f"{self.run_directory} is too long for sockets; use --name")
-        if self._has_switch:
-            names = [switch.name for switch in self.topology.switches]
-            make_certificates(self.run_directory, names, has_controller=self._has_controller)
-        if self._has_controller:
-            draw_tokens(self.run_directory)
-        if self.mode == "veth":
-            make_network(record)
-            if self._tcp_ecn:
-                negotiate_ecn(record)
-        else:
-            reserve_udp_ports(record, self._udp_base_port)
+        """Make hosts and links, and the secrets of all processes."""
+        make_secrets(record, has_switch=self._has_switch, has_controller=self._has_controller)
+        make_links(
+            record,
+            udp_base_port=self._udp_base_port,
+            tcp_ecn=self._tcp_ecn,
+            has_bridge=self._has_bridge,
+        )
+        if self.mode == "udp":
             endpoints = [self.endpoint(host.worker_id) for host in self.topology.hosts]
             write_places(self.run_directory / PLACES_FILE, endpoints)
-        if self._has_bridge:
-            links.create_bridge(
-                self.topology,
-                self.switch,
-                switch_namespace=namespace_name(self.name, self.switch),
-            )
 
     def down(self) -> None:
         """Stop every process, remove every namespace and link; nothing happens when it is down."""
@@ -370,6 +366,8 @@ class Testbed:
     def start_controller(self) -> None:
         """Start the controller; one that was stopped continues with its database."""
         self._check_ours_to_start("controller")
+        if not self._is_ours:
+            raise TestbedError(f"testbed {self.name} has a program that no controller drives")
         config = self.run_directory / "controller.toml"
         daemons.write_controller_config(
             config,
@@ -377,6 +375,7 @@ class Testbed:
             listen=self.controller_address,
             switch_addresses=self.switch_addresses,
             variant=self.variant,
+            program_dir=self._program.folder,
         )
         command = [*daemons.controller_command(config), *self._controller_options]
         self.start(
@@ -441,23 +440,15 @@ class Testbed:
 
     def link_bytes(self) -> tuple[LinkBytes, ...]:
         """Return what crossed each host's link: by the kernel's counters, in mode udp by P4's."""
-        if self.mode == "veth":
-            return read_link_bytes(self.topology, self._switch_namespaces())
-        return read_port_bytes(self.topology, self._switch_calls)
+        return self._link_totals.of_hosts()
 
     def switch_link_bytes(self) -> tuple[SwitchLinkBytes, ...]:
         """Return what crossed each link between switches, counted like `link_bytes`."""
-        if self.mode == "veth":
-            return read_switch_link_bytes(self.topology, self._switch_namespaces())
-        return read_switch_port_bytes(self.topology, self._switch_calls)
+        return self._link_totals.of_switches()
 
     @property
-    def _switch_calls(self) -> SwitchCalls:
-        return SwitchCalls(
-            addresses=self.switch_addresses,
-            p4info=daemons.program_files(self.variant)[1],
-            credentials=self.switch_operator,
-        )
+    def _link_totals(self) -> LinkTotals:
+        return LinkTotals(self._recorded(), self._program.p4info if self._is_ours else None)
 
     def status(self) -> TestbedStatus:
         """Return processes, rates and bytes as they are now."""
@@ -469,9 +460,6 @@ class Testbed:
         if self._record is None:
             raise TestbedError(f"testbed {self.name} is down")
         return self._record
-
-    def _switch_namespaces(self) -> dict[str, str]:
-        return {switch.name: namespace_name(self.name, switch) for switch in self.topology.switches}
 
     @property
     def _switch_processes(self) -> SwitchProcesses:

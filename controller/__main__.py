@@ -57,13 +57,17 @@ COMMANDS: Final = {
     ),
     "job": ("switchfold.controller.cli.job:job", "Look at jobs and end them."),
     "link": ("switchfold.controller.cli.link:link", "Look at links and take them out of use."),
+    "p4": ("switchfold.controller.cli.p4:p4", "Compile P4 programs, and find old ones."),
     "report": ("switchfold.controller.cli.report:report", "Make pages of what runs have logged."),
     "ps": ("switchfold.controller.cli.ps:ps", "Run parameter servers."),
     "schedule": (
         "switchfold.controller.cli.schedule.command:schedule",
         "Look at live transfers of updates.",
     ),
-    "scheme": ("switchfold.controller.cli.scheme:scheme", "Choose and predict PS, INA or factors."),
+    "scheme": (
+        "switchfold.controller.cli.schemes.command:scheme",
+        "Choose and predict PS, INA or factors.",
+    ),
     "shell": ("switchfold.controller.cli.shell:shell", "Open p4runtime-shell on a switch."),
     "switch": ("switchfold.controller.cli.switch:switch", "Look at switches and their counters."),
     "tolerance": (

@@ -16,20 +16,27 @@ from .errors import (
     CompilationError,
     CompilerNotFoundError,
     P4srcError,
+    ProgramFilesError,
     StaleArtefactError,
 )
+from .freshness import Manifest, check_manifest, stale_program, stale_variant
 
 __all__ = [
     "VARIANTS",
     "Artefacts",
     "CompilationError",
     "CompilerNotFoundError",
+    "Manifest",
     "P4srcError",
+    "ProgramFilesError",
     "StaleArtefactError",
     "Variant",
     "artefact_dir",
     "artefacts",
+    "check_manifest",
     "program_name",
     "source_hashes",
     "sources",
+    "stale_program",
+    "stale_variant",
 ]

@@ -17,7 +17,7 @@ VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
 P4SRC: Final = Path(__file__).resolve().parent
 BUILD_DIR: Final = P4SRC / "build"
 
-_INCLUDE: Final = re.compile(r'^#include "([^"]+)"$', re.MULTILINE)
+_INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,13 +54,22 @@ def artefacts(variant: Variant, build_dir: Path = BUILD_DIR) -> Artefacts:
 
 def sources(variant: Variant, p4src: Path = P4SRC) -> list[Path]:
     """Return the root program and every file of ours that it includes, sorted."""
+    return included_by(p4src / "bmv2" / f"{program_name(variant)}.p4")
+
+
+def included_by(program: Path) -> list[Path]:
+    """Return a program and the files that it includes by `#include "..."`, resolved and sorted.
+
+    Files that are missing are named, too, so that whoever compares finds them gone.
+    """
     found: set[Path] = set()
-    pending = [p4src / "bmv2" / f"{program_name(variant)}.p4"]
+    pending = [program]
     while pending:
         path = pending.pop().resolve()
         if path not in found:
             found.add(path)
-            names: list[str] = _INCLUDE.findall(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8") if path.is_file() else ""
+            names: list[str] = _INCLUDE.findall(text)
             pending += [path.parent / name for name in names]
     return sorted(found)
 

@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ from .artefacts import (
     source_hashes,
 )
 from .errors import CompilationError, CompilerNotFoundError, P4srcError, StaleArtefactError
+from .freshness import check_manifest
 from .generate_lanes import generated_files, write_lanes
 
 COMPILER: Final = "p4c-bm2-ss"
@@ -47,7 +49,8 @@ def find_compiler() -> Path:
     if found is None:
         raise CompilerNotFoundError(
             f"{COMPILER} is not on the PATH; install p4c, or run it in its container: "
-            "docker compose run --rm p4c"
+            "docker compose run --rm p4c (this project's programs), or "
+            "docker compose run --rm p4c python3 -m p4src.own_program PROGRAM.p4 FOLDER"
         )
     return Path(found)
 
@@ -80,6 +83,27 @@ def format_json(value: Any, width: int = _LINE_CHARACTERS) -> str:
     return "[\n" + ",\n".join(format_json(member, width) for member in value) + "\n]"  # pyright: ignore[reportUnknownVariableType]
 
 
+def run_compiler(command: Sequence[str | Path], folder: Path) -> str:
+    """Run p4c in a folder; return what it remarks. CompilationError when it refuses a program."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=COMPILE_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired as exc:
+        raise CompilationError(
+            f"{COMPILER} on {command[-1]} has not ended after {COMPILE_TIMEOUT_S} s"
+        ) from exc
+    said = (done.stderr + done.stdout).strip()
+    if done.returncode != 0:
+        raise CompilationError(f"{COMPILER} on {command[-1]} exits {done.returncode}:\n{said}")
+    return said
+
+
 def compile_program(
     variant: Variant, build_dir: Path = BUILD_DIR, p4src: Path = P4SRC
 ) -> Artefacts:
@@ -93,17 +117,8 @@ def compile_program(
         raw_json = Path(folder) / target.json.name
         raw_p4info = Path(folder) / target.p4info.name
         command = [compiler, *FLAGS, "-o", raw_json, "--p4runtime-files", raw_p4info, program]
-        done = subprocess.run(
-            command,
-            cwd=root,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=COMPILE_TIMEOUT_S,
-        )
-        said = (done.stderr + done.stdout).strip()
-        if done.returncode != 0 or said:
-            raise CompilationError(f"{COMPILER} on {program} exits {done.returncode}:\n{said}")
+        if said := run_compiler(command, root):
+            raise CompilationError(f"{COMPILER} remarks on {program}:\n{said}")
         pipeline = json.loads(raw_json.read_text(encoding="utf-8"))
         target.json.write_text(format_json(pipeline) + "\n", encoding="utf-8")
         target.p4info.write_bytes(raw_p4info.read_bytes())
@@ -116,22 +131,6 @@ def compile_program(
     }
     target.manifest.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
     return target
-
-
-def check_manifest(variant: Variant, build_dir: Path = BUILD_DIR, p4src: Path = P4SRC) -> None:
-    """Raise StaleArtefactError unless the artefacts belong to the sources; needs no p4c."""
-    target = artefacts(variant, build_dir)
-    if not target.manifest.is_file():
-        raise StaleArtefactError(f"{target.manifest} is missing; run: make p4")
-    manifest = json.loads(target.manifest.read_text(encoding="utf-8"))
-    expected: dict[str, str] = {**manifest["sources"], **manifest["artefacts"]}
-    actual = source_hashes(variant, p4src)
-    actual |= {path.name: sha256(path) for path in (target.json, target.p4info) if path.is_file()}
-    changed = sorted(name for name in expected | actual if expected.get(name) != actual.get(name))
-    if changed:
-        raise StaleArtefactError(
-            f"{target.manifest} does not match {', '.join(changed)}; run: make p4"
-        )
 
 
 def check_recompiled(variant: Variant, build_dir: Path = BUILD_DIR) -> None:

@@ -5,7 +5,8 @@
 P4srcError
 ├── CompilerNotFoundError   no p4c-bm2-ss on the PATH
 ├── CompilationError        p4c refused a program, or warned about it
-└── StaleArtefactError      committed artefacts do not belong to the sources
+├── ProgramFilesError       a folder holds no compiled program, or is in the way
+└── StaleArtefactError      artefacts do not belong to the sources
 """
 
 from __future__ import annotations
@@ -23,5 +24,9 @@ class CompilationError(P4srcError):
     """p4c refused a program, or warned about it."""
 
 
+class ProgramFilesError(P4srcError):
+    """A folder holds no compiled program, or cannot take one."""
+
+
 class StaleArtefactError(P4srcError):
-    """Committed artefacts do not belong to the sources."""
+    """Artefacts do not belong to the sources."""

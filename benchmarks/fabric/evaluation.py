@@ -3,9 +3,9 @@
 """Trainings on changing links and computing times, with and without the transfer scheduler.
 
 Worker processes on a testbed train a perceptron and a topic model: by a parameter server, by the
-same server with updates and models that the controller's scheduler plans, and by a ring. All contenders of a
-seed see the same links and computing times, one after the other, in the settings of the simulator's
-grid. Each final model must be the sum of the updates that were applied.
+same server with updates and models that the controller's scheduler plans, and by a ring. All
+contenders of a seed see the same links and computing times, one after the other, in the settings of
+the simulator's grid. Each final model must be the sum of the updates that were applied.
 
 examples:
   switchfold bench fabric --seeds 5 --out results

@@ -104,8 +104,8 @@ def main() -> int:
     parser.add_argument(
         "--models",
         action="store_true",
-        help="let workers get the model before each push: nobody plans that, and models fill the"
-        " queue that the acknowledgements of updates pass",
+        help="let workers get the model before each push; the controller plans that, too, and the"
+        " simulation has no models",
     )
     parser.add_argument("--tolerance", type=float, default=0.1)
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchfold testbed up|run|down|status|restart|cut|mend|impair|rate`."""
+"""`switchfold testbed up|run|down|status|restart|cut|mend|impair|rate|live`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from ..status import TestbedStatus
 from ..testbed import Testbed
 from ..topology.topology_options import described_topology, with_topology
 from .command_errors import errors_shown
+from .debugging_options import described_debugging, with_debugging
 from .impair_command import impair
+from .live_command import live
+from .program_options import described_program, with_program
 from .rate_command import rate
 from .run_command import run
 
@@ -31,6 +34,7 @@ def testbed() -> None:
 
 
 testbed.add_command(run)
+testbed.add_command(live)
 testbed.add_command(impair)
 testbed.add_command(rate)
 
@@ -84,6 +88,8 @@ testbed.add_command(rate)
     help="Time without a message after which a job evicts a worker whose connection still stands;"
     " a job may ask for more.  [default: 6]",
 )
+@with_program
+@with_debugging
 @click.option("--udp-base-port", type=click.IntRange(1024, 65000), help="First port of mode udp.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
 def up(  # noqa: PLR0913 - click passes options by name
@@ -109,6 +115,9 @@ def up(  # noqa: PLR0913 - click passes options by name
       switchfold testbed up --mode udp --name mine --lease 60
       switchfold testbed up --topology leaf-spine --leaves 4 --spines 2 --hosts-per-leaf 2 --rate 100M --uplink-rate 25M
       switchfold testbed up --topology fat-tree --k 4
+      switchfold testbed up --topology-file mine.toml
+      switchfold testbed up --program router.json --entries router-entries.txt
+      switchfold testbed up --trace traces --trace-count 1000 --pcap-dir captures
 
     \b
     Exit codes: 0 up, 1 error, 2 wrong use.
@@ -119,6 +128,7 @@ def up(  # noqa: PLR0913 - click passes options by name
             raise click.UsageError("--target bmv2 has no UDP ports: use --mode veth")
         if offloads and (chosen == "udp" or target == "bmv2"):
             raise click.UsageError("--offloads needs --mode veth and --target softswitch")
+        debugging, program = described_debugging(shape), described_program(shape)
         made = Testbed(
             described_topology(shape, is_shaped=chosen == "veth" or shaping == "switch"),
             name=name,
@@ -132,6 +142,8 @@ def up(  # noqa: PLR0913 - click passes options by name
             impairments=impair,
             offloads=offloads,
             tcp_ecn=tcp_ecn,
+            debugging=debugging,
+            program=program,
         )
         made.up()
         _show(made.status(), as_json=as_json)
@@ -266,7 +278,8 @@ def _show(shown: TestbedStatus, *, as_json: bool) -> None:
     click.echo(
         f"testbed {shown.name}: {state_word}, {shown.target} ({shown.variant}), mode {shown.mode}"
     )
-    click.echo(f"  controller {shown.controller_address}")
+    if any(process == "controller" for process, _, _ in shown.processes):
+        click.echo(f"  controller {shown.controller_address}")
     if shown.places:
         click.echo(f"  for torchrun: export SWITCHFOLD_PLACES={shown.places}")
     for process, pid, is_alive in shown.processes:

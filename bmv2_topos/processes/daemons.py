@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from ...hostlib.credentials import Role
+from ...p4src.own_program import ProgramFiles
 from ..config import source_root
 from ..errors import TargetMissingError
 from ..network.links import QUEUE_BYTES
@@ -42,6 +43,10 @@ class SwitchSoftware:
     target: Target = "softswitch"
     variant: Variant = "wide"
     """Of the P4 program."""
+    files: ProgramFiles | None = None
+    """A user's own program instead of a variant."""
+    entries: Path | None = None
+    """What a softswitch starts with."""
     options: Sequence[str] = ()
     """More words for the command line."""
 
@@ -64,6 +69,11 @@ def switch_address(run_directory: Path, switch: Switch) -> str:
     return f"unix:{run_directory}/{switch.name}.sock"
 
 
+def controller_address(run_directory: Path) -> str:
+    """Return the gRPC address of the session and operator APIs, from every namespace."""
+    return f"unix:{run_directory}/controller.sock"
+
+
 def switch_command(
     software: SwitchSoftware,
     switch: Switch,
@@ -76,7 +86,10 @@ def switch_command(
 
     Its certificate is in `run_directory`.
     """
-    program, p4info = program_files(software.variant)
+    if software.files is None:
+        program, p4info = program_files(software.variant)
+    else:
+        program, p4info = software.files.json, software.files.p4info
     credentials = switch_folder(run_directory, switch.name)
     if software.target == "softswitch":
         ports = [word for port, spec in port_specs.items() for word in ("--port", f"{port}={spec}")]
@@ -87,6 +100,7 @@ def switch_command(
             *("--grpc", grpc_address, "--device-id", str(switch.device_id)),
             *("--cpu-port", str(CPU_PORT), "--ready-fd", READY_FD),
             *("--priority-queues", str(NUM_PRIORITIES), "--credentials", str(credentials)),
+            *(("--entries", str(software.entries)) if software.entries else ()),
             *software.options,
         ]
     interfaces = [
@@ -189,10 +203,11 @@ def write_controller_config(
     listen: str,
     switch_addresses: dict[str, str],
     variant: Variant,
+    program_dir: Path | None = None,
 ) -> None:
     """Write the controller's TOML file for this topology.
 
-    Its database and the certificates lie beside it.
+    Its database and the certificates lie beside it. `program_dir` has a program of the user's own.
     """
     folder = path.parent
     lines = [
@@ -200,6 +215,7 @@ def write_controller_config(
         f"database = {_quote(str(path.parent / 'controller.sqlite3'))}",
         f"variant = {_quote(variant)}",
         f"credentials = {_quote(str(role_folder(folder, Role.CONTROLLER)))}",
+        *([f"program_dir = {_quote(str(program_dir))}"] if program_dir else []),
     ]
     for switch in topology.switches:
         lines += [

@@ -7,16 +7,34 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, cast
 
+from ...p4src.own_program import program_files_in
 from ..config import child_environment
 from ..network.network import namespace_name
 from ..state import Record
 from ..topology.topology import Switch
 from . import daemons
+from .certificates import switch_operator
 from .daemons import Mode, Shaping, SwitchSoftware, Target, Variant
+from .debugging import of_switch
+from .own_program import OwnProgram, load_on_switch
 from .processes import ManagedProcess, StartingProcess, launch_process
 
 READY_TIMEOUT_S: Final = 120.0
 """For a switch to become ready, its first compilation to native code included."""
+
+
+def note_own_program(record: Record, own: OwnProgram | None) -> None:
+    """Note a testbed's own program in its record, so that restarted switches run it, too."""
+    record.own_program = str(own.files.json) if own else ""
+    record.own_entries = str(own.entries.absolute()) if own and own.entries else ""
+
+
+def own_program_of(record: Record) -> OwnProgram | None:
+    """Return the user's own program of a testbed; None if its switches run a variant of ours."""
+    if not record.own_program:
+        return None
+    entries = Path(record.own_entries) if record.own_entries else None
+    return OwnProgram(files=program_files_in(Path(record.own_program)), entries=entries)
 
 
 class SwitchProcesses:
@@ -49,6 +67,9 @@ class SwitchProcesses:
     def _await(self, switch: Switch, starting: StartingProcess) -> None:
         address = daemons.switch_address(self._record.directory, switch)
         starting.await_ready(READY_TIMEOUT_S, lambda: daemons.accepts(address))
+        own = own_program_of(self._record)
+        if own is not None and self._record.target == "bmv2":
+            load_on_switch(own, switch, address, switch_operator(self._record.directory))
 
     def _launch(self, switch: Switch) -> StartingProcess:
         record = self._record
@@ -81,8 +102,11 @@ class SwitchProcesses:
             shaping=cast(Shaping, record.shaping),
             impairments=record.impairments,
         )
+        own = own_program_of(record)
         return SwitchSoftware(
             target=cast(Target, record.target),
             variant=cast(Variant, record.variant),
-            options=(*link_options, *record.switch_options),
+            files=own.files if own else None,
+            entries=own.entries_of(switch.name) if own else None,
+            options=(*link_options, *of_switch(record.switch_options, switch.name)),
         )

@@ -5,16 +5,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
 from .fabrics import MAX_FAT_TREE, fat_tree, leaf_spine
+from .rates import parse_rate
 from .topology import MAX_HOSTS, MAX_PORT, Topology, single_switch
+from .topology_file import read_topology
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_UNITS: Final = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 _SHAPE_OPTIONS: Final = {
     "single": ("workers",),
     "leaf-spine": ("leaves", "spines", "hosts_per_leaf", "uplink_rate"),
@@ -32,12 +34,10 @@ class _Rate(click.ParamType[int]):
     ) -> int:
         if isinstance(value, int):
             return value
-        text = str(value).lower().removesuffix("bit/s").removesuffix("bit").strip()
-        unit = text[-1:] if text[-1:] in {"k", "m", "g"} else ""
         try:
-            return round(float(text.removesuffix(unit)) * _UNITS[unit])
-        except ValueError:
-            self.fail(f"{value!r} is not a rate such as 100M or 2.5G", param, ctx)
+            return parse_rate(str(value))
+        except ValueError as exc:
+            self.fail(str(exc), param, ctx)
 
 
 RATE: Final = _Rate()
@@ -50,6 +50,11 @@ _OPTIONS: Final = (
         default="single",
         show_default=True,
         help="How switches are joined.",
+    ),
+    click.option(
+        "--topology-file",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="Hosts, switches and links of a TOML file, instead of --topology.",
     ),
     click.option(
         "--workers",
@@ -95,6 +100,13 @@ def with_topology(command: F) -> F:
 
 def described_topology(shape: dict[str, Any], *, is_shaped: bool) -> Topology:
     """Return the topology that the options of `up` describe; ValueError if they do not fit."""
+    file = shape.pop("topology_file")
+    if file is not None:
+        given = [name for name, value in shape.items() if value is not None]
+        others = sorted(set(given) - {"topology", "rate"})
+        if others:
+            raise ValueError(f"--{others[0].replace('_', '-')} does not go with --topology-file")
+        return read_topology(file, is_shaped=is_shaped)
     kind = str(shape["topology"])
     for option, value in shape.items():
         if value is not None and option not in {"topology", "rate", *_SHAPE_OPTIONS[kind]}:

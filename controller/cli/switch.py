@@ -16,6 +16,7 @@ from .output import (
     print_json,
     print_table,
 )
+from .switch_entries import show_entries
 
 _EXIT_CODES = "Exit codes: 0 done, 1 no such switch, 3 no controller."
 
@@ -117,6 +118,9 @@ def show_switch(name: str, client: OperatorClient, is_json: bool) -> None:
             ],
         )
         _print_losses(message)
+
+
+switch.add_command(show_entries)
 
 
 def _range(first: int, count: int) -> str:

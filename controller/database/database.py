@@ -38,7 +38,9 @@ from .view_record import dump_view, load_view
 
 GENERATION_EPOCH_S: Final = 1767225600
 """2026-01-01 00:00:00 UTC; keeps generations ahead of those of a lost database."""
-MAX_TREE_ID: Final = 32767
+MAX_TREE_ID: Final = 24575
+"""Highest id of a tree and of a multicast group of ours. Groups from 24576 to 32767 are those of
+users' own P4; BMv2 keeps the ones above for clone sessions."""
 """Trees and hot rows have multicast groups of these ids; BMv2 uses those above for clones."""
 KEPT_JOBS: Final = 1000
 """Number of ended jobs that are kept; older ones are forgotten."""
@@ -128,7 +130,7 @@ class Database:
         return generation
 
     def allocate_tree_id(self, used: Collection[TreeId]) -> TreeId:
-        """Return the id after the last one given that is not in `used` (1..32767, cyclic).
+        """Return the id after the last one given that is not in `used` (1..MAX_TREE_ID, cyclic).
 
         The ids name trees and, on each switch, multicast groups.
         """

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from ..switches.packet_io import ARP_FRAME_BYTES, ARP_HEADER, ARP_REPLY, ARP_REQUEST
@@ -49,15 +49,21 @@ def arp_answer(frame: bytes) -> tuple[str, str] | None:
 class ArpSweep:
     """Asks for addresses until all have answered, or `wait_s` is over. Its caller moves frames."""
 
-    def __init__(self, addresses: Sequence[str], wait_s: float = SWEEP_S) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        wait_s: float = SWEEP_S,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.found: dict[str, set[Sighting]] = {address: set() for address in addresses}
-        self._end_s = time.monotonic() + wait_s
-        self._ask_s = 0.0
-        self._news_s = 0.0
+        self._clock = clock
+        self._ask_s = self._news_s = clock()
+        self._end_s = self._ask_s + wait_s
 
     def to_ask(self) -> list[str]:
         """Return the addresses to ask for now: those that have not answered, at intervals."""
-        now_s = time.monotonic()
+        now_s = self._clock()
         if now_s < self._ask_s:
             return []
         self._ask_s = now_s + _PAUSE_S
@@ -68,12 +74,12 @@ class ArpSweep:
         answer = arp_answer(frame)
         if answer is not None and answer[0] in self.found:
             self.found[answer[0]].add(Sighting(port, answer[1]))
-            self._news_s = time.monotonic()
+            self._news_s = self._clock()
 
     @property
     def wait_s(self) -> float:
         """How long to wait for frames before the next question; 0: the sweep is over."""
-        now_s = time.monotonic()
+        now_s = self._clock()
         end_s = self._end_s
         if all(self.found.values()):
             end_s = min(end_s, self._news_s + _SETTLED_S)
@@ -82,6 +88,6 @@ class ArpSweep:
     @property
     def is_over(self) -> bool:
         """Whether nothing more is awaited."""
-        now_s = time.monotonic()
+        now_s = self._clock()
         is_settled = all(self.found.values()) and now_s >= self._news_s + _SETTLED_S
         return is_settled or now_s >= self._end_s

@@ -4,16 +4,23 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from finsy import P4Schema, pbutil
 from finsy.proto import p4i, p4r
 
 from ...hostlib.slots import wire
+from ...p4src.artefacts import Variant
+from ...p4src.errors import ProgramFilesError
+from ...p4src.freshness import stale_program, stale_variant
+from ...p4src.own_program import program_files_in
 from ..errors import ProgramMissingError
+
+_LOGGER = logging.getLogger(__name__)
 
 PROGRAM_NAME = "switchfold"
 _VARIANT_VALUES: Final = {"32": "narrow", "352": "wide"}
@@ -90,10 +97,24 @@ def wrong_program_text(running: p4i.P4Info, wanted: p4i.P4Info) -> str:
 
 
 def load_program(variant: str, program_dir: Path | None = None) -> AggregationProgram:
-    """Return the artefacts of a variant, from the package or from `program_dir`."""
+    """Return the artefacts of a variant, from the package or from `program_dir`.
+
+    There they may have any name, as long as there is one program or one of the variant's name.
+    Logs a warning when they are not those of their P4 sources.
+    """
     name = f"{PROGRAM_NAME}_{variant}"
     if program_dir is None:
+        problem = stale_variant(cast("Variant", variant))
         program_dir = Path(__file__).parents[2] / "p4src" / "build" / name
+    else:
+        problem = stale_program(program_dir)
+        if not (program_dir / f"{name}.json").is_file():
+            try:
+                name = program_files_in(program_dir).name
+            except ProgramFilesError as exc:
+                raise ProgramMissingError(str(exc)) from exc
+    if problem:
+        _LOGGER.warning("%s", problem)
     program = AggregationProgram(program_dir / f"{name}.p4info.txtpb", program_dir / f"{name}.json")
     for path in (program.p4info_path, program.p4blob_path):
         if not path.is_file():

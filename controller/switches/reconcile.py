@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a switch match the database: reads back, deletes foreign entries, inserts missing ones."""
+"""Makes a switch match the database: reads back, deletes foreign entries, inserts missing ones.
+
+It looks at our tables and at multicast groups up to MAX_TREE_ID. What users' own P4 has beside them
+stays as it is: other tables, groups above, clone sessions, members and groups of action profiles.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from dataclasses import dataclass
 from finsy import GRPCStatusCode, P4ClientError, P4MulticastGroupEntry, P4TableEntry, Switch
 
 from ...hostlib.slots.wire import MAX_PRIORITY
+from ..database.database import MAX_TREE_ID
 from ..fabric.routes import Route
 from ..jobs.job import Generation, Placement, TreeId
 from ..tables import hot_row, ipv4_forward, outcome, result_delivery, worker_admission
@@ -61,6 +66,12 @@ def desired_entities(
     return entities
 
 
+def _is_users(entity: Entity) -> bool:
+    """Tell whether an entity is in a range that is left to users' own P4."""
+    is_group = isinstance(entity, P4MulticastGroupEntry)
+    return is_group and entity.multicast_group_id > MAX_TREE_ID
+
+
 class Reconciler:
     """Reconciles one connected switch."""
 
@@ -76,8 +87,12 @@ class Reconciler:
         found = await self._read()
         newest = self._note_generation(newest_generation(found))
         mark = [mark_entry(newest)] if newest else []
-        actual = {self._key(entity): entity for entity in found}
         wanted = {self._key(entity): entity for entity in (*mark, *desired)}
+        actual = {
+            key: entity
+            for entity in found
+            if (key := self._key(entity)) in wanted or not _is_users(entity)
+        }
         deletions = [entity for key, entity in actual.items() if key not in wanted]
         insertions = [entity for key, entity in wanted.items() if key not in actual]
         modifications = [

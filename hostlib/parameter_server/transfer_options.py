@@ -46,7 +46,8 @@ class TransferOptions:
     aggregate_port: int = 0
     """TCP port for that; 0: any."""
     grant_wait_s: float = 1.0
-    """How long an update of a worker waits for its grant, until the scheduler has said how long."""
+    """How long a worker's update, or a server's model, waits for its grant, until the scheduler has
+    said how long."""
     place_wait_s: float = 5.0
     """How long a server waits for an update that is due, while a later one is there."""
 

@@ -52,5 +52,7 @@ class MaximumSource(IntegerSource):
 
 def nan_ranges(flat: NDArray[Any]) -> list[tuple[int, int]]:
     """Return the element ranges (start, end) that are NaN; `flat`: any dtype, one dimension."""
+    if flat.dtype.kind != "f":
+        return []
     edges = np.flatnonzero(np.diff(np.isnan(flat), prepend=False, append=False))
     return [(start, end) for start, end in edges.reshape(-1, 2).tolist()]

@@ -24,6 +24,7 @@ from .stop_signal import stop_signal
 if TYPE_CHECKING:
     from ...hostlib.observing.metrics_server import MetricsServer
     from ...hostlib.observing.service_manager import ServiceManager
+    from ..live import LiveFile, LiveView
     from ..p4runtime.service.server import P4RuntimeServer
     from .running_trace import RunningTrace
 
@@ -145,18 +146,9 @@ def _bring_up(
     ports = ", ".join(f"{number}={_bound(switch, number)}" for number in sorted(switch.ports.specs))
     status = f"P4Runtime on {server.address}; ports: {ports or 'none'}"
     click.echo(f"ready: {status}")
-    if options.live:
-        from ..live import LiveView, Sampler  # noqa: PLC0415 - rich only when needed
-        from ..p4runtime.entities.entry_names import device_reader  # noqa: PLC0415
-
-        config = server.device.config
-
-        def table_ids() -> dict[int, int]:
-            running = config.running
-            tables = running.schema.tables.values() if running is not None else ()
-            return {table.position: table.id for table in tables}
-
-        view = LiveView(Sampler(switch, device_reader(server.device), table_ids))
+    if options.live or options.live_file is not None:
+        with writable("--live-file"):
+            view = _live_view(options, switch, server)
         view.start()
         stack.callback(view.close)
     if options.ready_fd is not None:
@@ -165,6 +157,23 @@ def _bring_up(
     manager = _service_manager()
     manager.ready(status)
     stack.enter_context(manager.watching(switch.ports.all_statistics))
+
+
+def _live_view(options: RunOptions, switch: Switch, server: P4RuntimeServer) -> LiveView | LiveFile:
+    from ..live import LiveFile, LiveView, Sampler  # noqa: PLC0415 - rich only when needed
+    from ..p4runtime.entities.entry_names import device_reader  # noqa: PLC0415
+
+    config = server.device.config
+
+    def table_ids() -> dict[int, int]:
+        running = config.running
+        tables = running.schema.tables.values() if running is not None else ()
+        return {table.position: table.id for table in tables}
+
+    sampler = Sampler(switch, device_reader(server.device), table_ids)
+    if options.live_file is not None:
+        return LiveFile(sampler, options.live_file)
+    return LiveView(sampler)
 
 
 def _serve_metrics(switch: Switch, address: str) -> MetricsServer:

@@ -185,6 +185,14 @@ class RunOptions:
         bool,
         option("--live", is_flag=True, help="Show rates of ports, tables and entries; q ends."),
     ]
+    live_file: Annotated[
+        Path | None,
+        option(
+            "--live-file",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="Write what --live shows into this file once a second.",
+        ),
+    ]
     trace_target: Annotated[
         str | None, option("--trace", metavar="FILE|-", help="Write each packet's steps.")
     ]
@@ -205,7 +213,9 @@ class RunOptions:
             raise click.UsageError("PROGRAM and --p4info go together: give both or none")
         if self.entries is not None and self.program is None:
             raise click.UsageError("--entries needs PROGRAM and --p4info")
-        if self.live and self.trace_target is not None:
+        if self.live and self.live_file is not None:
+            raise click.UsageError("--live and --live-file show the same: give only one")
+        if (self.live or self.live_file) and self.trace_target is not None:
             raise click.UsageError("--live and --trace need different builds: give only one")
         numbers = {number for number, _ in self.ports}
         missing = {number for number, _, _ in self.impairments} - numbers
@@ -232,4 +242,4 @@ class RunOptions:
         """Compile a program as the options need it: traced, with table counts, or plain."""
         if self.trace_target is not None:
             return compile_traced(path)
-        return compile_program(path, has_counts=self.live)
+        return compile_program(path, has_counts=self.live or self.live_file is not None)

@@ -3,6 +3,6 @@
 """The live view of a running switch: rates of ports, tables and entries in the terminal."""
 
 from .sampler import Sample, Sampler
-from .view import LiveView
+from .view import LiveFile, LiveView
 
-__all__ = ["LiveView", "Sample", "Sampler"]
+__all__ = ["LiveFile", "LiveView", "Sample", "Sampler"]

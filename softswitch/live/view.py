@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows samples: as tables in place on a terminal, otherwise as one line per interval."""
 
+import io
+import logging
 import os
 import select
 import signal
@@ -9,6 +11,7 @@ import sys
 import termios
 import threading
 import tty
+from pathlib import Path
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -18,6 +21,9 @@ from rich.text import Text
 from .sampler import Sample, Sampler
 
 INTERVAL_S = 1.0
+FILE_COLUMNS = 120
+"""Width of the tables in a file."""
+logger = logging.getLogger(__name__)
 
 
 class LiveView:
@@ -69,6 +75,42 @@ class LiveView:
         return self._is_over.is_set()
 
 
+class LiveFile:
+    """Writes the tables into a file once a second, whole or not at all, until it is closed."""
+
+    def __init__(self, sampler: Sampler, path: Path) -> None:
+        """Write the first tables at once; raises OSError when that is not possible."""
+        self._sampler = sampler
+        self._path = path
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="softswitch-live", daemon=True)
+        self._write()
+
+    def start(self) -> None:
+        """Begin to renew the file."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop; the last tables stay."""
+        self._is_over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_over.wait(INTERVAL_S):
+            try:
+                self._write()
+            except OSError as exc:  # such as a full disk: the switch goes on
+                logger.warning("cannot write the live view to %s: %s", self._path, exc)
+                return
+
+    def _write(self) -> None:
+        text = io.StringIO()
+        Console(file=text, width=FILE_COLUMNS).print(render(self._sampler.sample(), ends=""))
+        partial = self._path.with_name(f"{self._path.name}.partial")
+        partial.write_text(text.getvalue(), encoding="utf-8")
+        partial.rename(self._path)
+
+
 def si(value: float) -> str:
     """Return a rate with a prefix: 1.25 M."""
     for prefix, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
@@ -88,9 +130,9 @@ def summary(sample: Sample) -> str:
     )
 
 
-def render(sample: Sample) -> Group:
-    """Return a sample as tables."""
-    head = Text(f"{sample.program}   CPU {sample.cpu:.0%} of a core   q ends", style="bold")
+def render(sample: Sample, *, ends: str = "   q ends") -> Group:
+    """Return a sample as tables; `ends` says how to end the view."""
+    head = Text(f"{sample.program}   CPU {sample.cpu:.0%} of a core{ends}", style="bold")
     errors = ", ".join(f"{name} {count}" for name, count in sample.parser_errors.items())
     parts: list[Text | Table] = [head, _ports(sample)]
     if sample.tables:

@@ -65,7 +65,7 @@ class ControlSteps:
             value = state.now.value(*part.target) if state.now is not None else None
             if value is not None:
                 keys[part.name] = value
-                shown.append(f"{part.name}={format_value(value, part.width, part.name)}")
+                shown.append(f"{part.name}={state.format(part.target, value)}")
         actions = state.program.actions
         name = actions[action].name if action < len(actions) else "no action"
         if is_hit:

@@ -75,29 +75,31 @@ class ParserSteps:
         keys: dict[str, int] = {}
         shown: list[str] = []
         for part in point.item.get("transition_key", []):
-            name, value, width = self._key(part, at)
+            name, value, shown_value = self._key(part, at)
             if value is not None:
                 keys[name] = value
-            shown.append(f"{name}={'?' if value is None else format_value(value, width, name)}")
+            shown.append(f"{name}={shown_value}")
         self._is_chosen = bool(shown)
         text = f"select({', '.join(shown)})" if shown else "transition"
         self._select = state.step("transition", text, extra_depth=1, keys=keys)
         return []
 
-    def _key(self, part: Json, at: int) -> tuple[str, int | None, int]:
+    def _key(self, part: Json, at: int) -> tuple[str, int | None, str]:
+        """Return a select key's name, its value and the value as text."""
         state = self._state
         value: Any = part["value"]
         if part["type"] == "field" and state.now is not None:
             name = (value[0], value[1])
-            return field_name(name), state.now.value(*name), state.widths.get(name, 0)
+            number = state.now.value(*name)
+            return field_name(name), number, "?" if number is None else state.format(name, number)
         if part["type"] == "lookahead":
             offset, width = value
             spare = len(state.frame) * 8 - at - offset - width
-            bits = None
-            if spare >= 0:
-                bits = int.from_bytes(state.frame, "big") >> spare & ((1 << width) - 1)
-            return f"lookahead {width} bits", bits, width
-        return state.expressions.text(part), None, 0
+            if spare < 0:
+                return f"lookahead {width} bits", None, "?"
+            bits = int.from_bytes(state.frame, "big") >> spare & ((1 << width) - 1)
+            return f"lookahead {width} bits", bits, format_value(bits, width)
+        return state.expressions.text(part), None, "?"
 
     def _finish_select(self, target: str) -> list[Step]:
         if self._select is None:

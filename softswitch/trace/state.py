@@ -3,10 +3,12 @@
 """What the narrator knows of the current packet, and the text of its values."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..generator import TracePoint
 from ..program.model import Program
+from .constants import Constants
 from .expressions import JsonExpressions
 from .snapshot import VALID, FieldChange, FieldName, PhvLayout, Snapshot
 from .sources import Source, Sources
@@ -38,6 +40,12 @@ class PacketState:
             for head in self.program.headers
             for item in head.fields
         }
+
+    @cached_property
+    def constants(self) -> Constants:
+        """Names of values, from the P4 sources that are found."""
+        main = str(self.program.json.get("program", ""))
+        return Constants(self.program, self.sources.texts(main) if main else ())
 
     def step(
         self,
@@ -73,7 +81,9 @@ class PacketState:
 
     def format(self, name: FieldName, value: int) -> str:
         """Return a field's value as readable text."""
-        return format_value(value, self.widths.get(name, 0), name[1])
+        shown = format_value(value, self.widths.get(name, 0), name[1])
+        constant = self.constants.name(name, value)
+        return f"{shown} {constant}" if constant else shown
 
     def describe(self, changes: list[FieldChange]) -> tuple[str, ...]:
         """Return a line per change; a header that appears shows all of its fields."""

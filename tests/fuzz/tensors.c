@@ -75,6 +75,7 @@ void tensor_init(tensor_t *tensor, operation_t operation, uint64_t start, uint32
   if (is_verified && operation == AGGREGATE_ADD && draw(2)) kind = VALUES_LIMBS;
   if (is_verified && operation == AGGREGATE_MAX && draw(2)) kind = VALUES_INT32_REVERSED;
   if (!is_verified) kind = (values_t)draw(VALUES_FLOAT32_REVERSED + 1);
+  if (kind > VALUES_LIMBS) operation = AGGREGATE_MAX; // their sums mean nothing, and leave int32
   if (kind == VALUES_LIMBS) num_chunks = exact_draw(&exact, values_per_packet, MOST_CHUNKS);
   *tensor = (tensor_t){
       .start = start,

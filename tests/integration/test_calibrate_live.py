@@ -15,7 +15,7 @@ import pytest
 from switchfold.controller.__main__ import run
 from switchfold.controller.cli.calibrate import rig
 from switchfold.controller.cli.calibrate.rig import CalibrationPlan, measure_ring
-from switchfold.controller.cli.hardware_options import default_calibration
+from switchfold.controller.cli.schemes.hardware_options import default_calibration
 from switchfold.hostlib.schemes.calibration_file import FIGURES, load_calibration
 
 SMALL = ["--workers", "2", "--megabytes", "1", "--repeats", "2", "--links", "loopback"]

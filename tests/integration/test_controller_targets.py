@@ -15,8 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from finsy import Switch, SwitchOptions
+from finsy.proto import U128, p4r, rpc_code
 
 from controller_fixtures import HOSTS, FakeWorker, join_all, resume_all, run, serving
+from p4runtime_fixtures import BareClient, delete, insert
 from switch_process import (
     DEADLINE_S,
     softswitch_command,
@@ -26,6 +28,7 @@ from switch_process import (
 from switchfold.bmv2_topos.processes.daemons import program_files
 from switchfold.bmv2_topos.processes.free_ports import free_port
 from switchfold.controller.config import ControllerConfig, SwitchConfig
+from switchfold.controller.database.database import MAX_TREE_ID
 from switchfold.controller.errors import NotLeaderError, SwitchError
 from switchfold.controller.server import ControllerServer
 from switchfold.controller.switches.reconcile import Changes
@@ -133,6 +136,94 @@ def test_target_restarted_while_a_job_runs_is_repaired(tmp_path: Path, name: str
             )
             await leave_all(workers)
             await context.__aexit__(None, None, None)
+
+    run(scenario())
+
+
+def multicast_group(number: int) -> p4r.PacketReplicationEngineEntry:
+    entry = p4r.PacketReplicationEngineEntry()
+    entry.multicast_group_entry.multicast_group_id = number
+    if number:
+        entry.multicast_group_entry.replicas.add(egress_port=1, instance=1)
+    return entry
+
+
+def clone_session(number: int) -> p4r.PacketReplicationEngineEntry:
+    entry = p4r.PacketReplicationEngineEntry()
+    entry.clone_session_entry.session_id = number
+    if number:
+        entry.clone_session_entry.replicas.add(egress_port=2, instance=1)
+    return entry
+
+
+def read_all(client: BareClient, query: p4r.PacketReplicationEngineEntry) -> list[p4r.Entity]:
+    entity = p4r.Entity(packet_replication_engine_entry=query)
+    answers = client.stub.Read(p4r.ReadRequest(device_id=1, entities=[entity]))
+    return [found for answer in answers for found in answer.entities]
+
+
+@pytest.mark.parametrize("name", [pytest.param("bmv2", marks=pytest.mark.bmv2), "softswitch"])
+def test_target_keeps_what_another_client_has_written_in_the_users_range(tmp_path: Path, name: str):
+    """Its groups and clone sessions outlive repairs, a new controller, and its own end.
+
+    On softswitch it has a role of its own, beside the controller. BMv2 knows one primary, so there
+    it takes the switch over for a moment.
+    """
+    users_group, others_group = MAX_TREE_ID + 1, MAX_TREE_ID
+    role = "users" if name == "softswitch" else ""
+
+    def write(address: str, tree_id: int) -> None:
+        with BareClient(int(address.rpartition(":")[2])) as client:
+            client.arbitrate(500, role=role, device_id=1)
+            assert client.status() == rpc_code.OK
+            client.stub.Write(
+                p4r.WriteRequest(
+                    device_id=1,
+                    role=role,
+                    election_id=U128.encode(500),
+                    updates=[
+                        delete(multicast_group(tree_id)),
+                        insert(multicast_group(users_group)),
+                        insert(multicast_group(others_group)),
+                        insert(clone_session(9)),
+                    ],
+                )
+            )
+
+    def groups(address: str) -> set[int]:
+        with BareClient(int(address.rpartition(":")[2])) as client:
+            if name == "softswitch":  # BMv2 cannot read clone sessions
+                (found,) = read_all(client, clone_session(0))
+                session = found.packet_replication_engine_entry.clone_session_entry
+                assert session.session_id == 9
+            return {
+                found.packet_replication_engine_entry.multicast_group_entry.multicast_group_id
+                for found in read_all(client, multicast_group(0))
+            }
+
+    async def scenario() -> None:
+        address = f"127.0.0.1:{free_port()}"
+        config = make_config(tmp_path, address)
+        async with target(switch_command(name, address), address):
+            async with serving(config) as server:
+                link = server.links["s1"]
+                workers = await join_all(server.address, 2)
+                for worker in workers:
+                    await worker.join_reply()
+                (placement,) = server.views.placements("s1")
+                await asyncio.to_thread(write, address, placement.tree.tree_id)
+                if name == "softswitch":
+                    await link.repair()
+                kept = {users_group, placement.tree.tree_id}
+                async with asyncio.timeout(DEADLINE_S):  # ours is back, the other's gone
+                    while await asyncio.to_thread(groups, address) != kept:
+                        await asyncio.sleep(0.1)
+                await until(lambda: link.state is LinkState.READY)
+                assert not await link.repair(), "our own entries are all there"
+                await leave_all(workers)
+            async with serving(config) as second:
+                assert not await second.links["s1"].repair()
+                assert users_group in await asyncio.to_thread(groups, address)
 
     run(scenario())
 

@@ -167,7 +167,7 @@ def cabled() -> Iterator[PlainLan]:
     """Hosts with a cable each to a machine with three cards, which has another network, too."""
     here = "10.0.0.1"
     with PlainLan(Path(tempfile.mkdtemp(prefix="sf-")), (here, *CABLED), is_bridged=False) as made:
-        made.run(here, "ip link add mgmt0 type dummy && ip addr add 192.168.1.5/24 dev mgmt0")
+        made.run(here, "ip link add mgmt0 type bridge && ip addr add 192.168.1.5/24 dev mgmt0")
         yield made
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from switchfold.bmv2_topos.config import child_environment
+from switchfold.bmv2_topos.mininet_module import DEBIAN_PACKAGES
 from switchfold.bmv2_topos.network.namespaces import (
     call_in_namespace,
     create_namespace,
@@ -24,7 +25,6 @@ from switchfold.bmv2_topos.processes.daemons import Target
 from switchfold.bmv2_topos.processes.processes import start_process
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
-DEBIAN_PACKAGES = "/usr/lib/python3/dist-packages"
 WORKER = """
 import numpy as np
 from switchfold.hostlib.config import join_from_environment

@@ -173,6 +173,12 @@ def test_text_form_has_lines_of_the_program_at_the_right() -> None:
     assert "\x1b[" in trace_output(packet(), options=("--color", "always"))
 
 
+def test_values_have_the_names_of_their_constants() -> None:
+    text = trace_output(packet())
+    assert "ethertype=2048 (0x800) ETHERTYPE_IPV4" in text
+    assert "select(ethernet.ethertype=2048 (0x800) ETHERTYPE_IPV4) -> parse_ipv4" in text
+
+
 def test_registers_and_counters_tell_their_cells() -> None:
     words = ["trace", str(PROGRAMS / "externs.json"), "--frame", "a503000700000001", "--json"]
     result = CliRunner().invoke(main, words)

@@ -175,6 +175,7 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
                     for entity in self.entities.values()
                     if entity.WhichOneof("entity") == kind
                     and entity.table_entry.table_id == wanted.table_entry.table_id
+                    and _replication_kind(entity) == _replication_kind(wanted)
                 )
         yield response
 
@@ -195,7 +196,7 @@ def is_mark(entity: p4r.Entity) -> bool:
 
 
 def key(entity: p4r.Entity) -> bytes:
-    """Identity of a table entry or a multicast group."""
+    """Identity of a table entry, a multicast group or a clone session."""
     if entity.HasField("table_entry"):
         entry = p4r.TableEntry(
             table_id=entity.table_entry.table_id, priority=entity.table_entry.priority
@@ -203,5 +204,12 @@ def key(entity: p4r.Entity) -> bytes:
         fields = sorted(entity.table_entry.match, key=lambda field: field.field_id)
         entry.match.extend(fields)
         return entry.SerializeToString(deterministic=True)
+    if _replication_kind(entity) == "clone_session_entry":
+        session = entity.packet_replication_engine_entry.clone_session_entry
+        return b"session %d" % session.session_id
     group = entity.packet_replication_engine_entry.multicast_group_entry
     return b"group %d" % group.multicast_group_id
+
+
+def _replication_kind(entity: p4r.Entity) -> str | None:
+    return entity.packet_replication_engine_entry.WhichOneof("type")

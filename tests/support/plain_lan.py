@@ -8,6 +8,7 @@ of which a real machine has its own (sudo, scp, systemctl) are stand-ins.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 import unit_runner
 from unit_runner import CACHE
@@ -29,7 +30,16 @@ STAND_INS = {
     "scp": 'case "$3" in *:*) cp -r "$2" "$HOMES/${3%%:*}/${3#*:}";; *) exit 2;; esac',
 }
 PROGRAMS = ("switchfold.controller", "switchfold.softswitch", "torch.distributed.run")
+ALONE = """\
+test ! -d /run/switchfold || mount -t tmpfs tmpfs /run/switchfold
+exec sh -c "$1"
+"""
+"""Testbeds of this machine are not those of others: `ip netns exec` has its own mounts."""
 NAMES = ("switchfold", "softswitch", "torchrun")
+
+
+_NUMBERS: Final = itertools.count()
+"""Of the networks of this process."""
 
 
 def ip(*words: str) -> None:
@@ -43,7 +53,7 @@ class PlainLan:
         """`is_bridged`: one network; else all others are cabled to the first machine alone."""
         self.folder = folder
         self.addresses = tuple(addresses)
-        self._prefix = f"sfd{os.getpid()}"
+        self._prefix = f"sfd{os.getpid()}x{next(_NUMBERS)}"
         self._is_bridged = is_bridged
         self._running: list[subprocess.Popen[str]] = []
         programs = folder / "bin"
@@ -96,7 +106,7 @@ class PlainLan:
             if not name.startswith(("SWITCHFOLD_", "PET_", "GLOO_", "SUDO_", "MASTER_"))
         }
         process = subprocess.Popen(
-            ["ip", "netns", "exec", self.namespace(address), "sh", "-c", command],
+            ["ip", "netns", "exec", self.namespace(address), "sh", "-c", ALONE, "sh", command],
             cwd=self.home(address),
             env=variables
             | {

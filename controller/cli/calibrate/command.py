@@ -18,8 +18,8 @@ from ....hostlib.schemes.calibration_file import (
 )
 from ....hostlib.slots.wire import VALUES_PER_PACKET_WIDE
 from ..demo.machine_facts import machine_facts
-from ..hardware_options import calibration_option, default_calibration
 from ..output import json_option, print_json, print_table
+from ..schemes.hardware_options import calibration_option, default_calibration
 from .components import measure_components
 from .errors import CalibrationRunError
 from .processor_time import busy_share

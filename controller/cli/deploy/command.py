@@ -207,7 +207,7 @@ def _ports(text: str) -> range:
 
 
 def _address_towards(address: str) -> str:
-    """Return this machine's address on the way to another; ConfigError if there is no route."""
+    """Return this machine's address that faces another; ConfigError if there is no route."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
             sock.connect((address, 9))  # no packet leaves

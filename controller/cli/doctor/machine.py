@@ -14,6 +14,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from ....p4src.artefacts import VARIANTS
+from ....p4src.freshness import HOW_TO_COMPILE, stale_variant
 from .check import Check, fail, ok, warn
 
 PACKAGES: Final = (
@@ -36,6 +38,7 @@ def check_machine(interfaces: Sequence[str]) -> list[Check]:
     return [
         check_packages(),
         check_compiler(),
+        check_artefacts(),
         check_privileges(),
         check_offloads(),
         *(check_interface(name) for name in ("lo", *interfaces)),
@@ -70,6 +73,15 @@ def check_compiler(compilers: Sequence[str] = COMPILERS) -> Check:
         f"no C compiler ({', '.join(compilers)}) on the PATH; softswitch cannot be built",
         "install gcc (apt install gcc libc6-dev) or run pip install ziglang",
     )
+
+
+def check_artefacts() -> Check:
+    """Check that the compiled programs of this installation belong to its P4 sources."""
+    problems = [problem for variant in VARIANTS if (problem := stale_variant(variant))]
+    if problems:
+        remedy = f"{HOW_TO_COMPILE}; or restore the sources, and 'switchfold p4 check' is content"
+        return fail("P4 programs", "; ".join(problems), remedy)
+    return ok("P4 programs", "compiled from the sources that are here")
 
 
 def check_privileges() -> Check:

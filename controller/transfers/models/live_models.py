@@ -91,8 +91,9 @@ class LiveModels:
 
     def abandon(self, server: ServerPlace) -> None:
         """Give up the models of a server that is gone; the numbers of the next one begin again."""
-        for record in [*self._records.pop(server.server_id, {}).values()]:
+        for record in self._of(server.server_id).values():
             self._withdrawn(record, is_sent=False)
+        del self._records[server.server_id]
 
     def lose_worker(self, worker_id: int) -> None:
         """Give up the models for a worker that is gone."""
@@ -106,7 +107,10 @@ class LiveModels:
             record.stop_timer()
 
     def _record(self, server: ServerPlace, transfer_id: int) -> ModelRecord | None:
-        return self._records.get(server.server_id, {}).get(transfer_id)
+        return self._of(server.server_id).get(transfer_id)
+
+    def _of(self, server_id: int) -> OrderedDict[int, ModelRecord]:
+        return self._records.setdefault(server_id, OrderedDict[int, ModelRecord]())
 
     def _request(self, server: ServerPlace, request: pb.ModelRequested) -> None:
         known = self._record(server, request.transfer_id)
@@ -158,7 +162,7 @@ class LiveModels:
             server.station.send(refused_message(record.transfer_id, error))
 
     def _remember(self, record: ModelRecord) -> None:
-        records = self._records.setdefault(record.server_id, OrderedDict())
+        records = self._of(record.server_id)
         records[record.transfer_id] = record
         while len(records) > REMEMBERED:
             oldest = next((each for each in records.values() if not each.state.is_open), None)

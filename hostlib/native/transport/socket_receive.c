@@ -111,6 +111,7 @@ static int receive_from(socket_transport_t *transport, uint32_t which, uint32_t 
     if (count >= 0) {
       memset(transport->message_sockets + first, (int)which, (size_t)count);
       transport->num_messages += (uint32_t)count;
+      if (count > 0) transport->has_answered[which] = true;
       return count;
     }
     if (socket_is_busy(errno)) return 0;

@@ -60,8 +60,13 @@ static uint32_t make_messages(socket_transport_t *transport, uint8_t *const *dat
 static int send_some(socket_transport_t *transport, uint32_t which, uint8_t *const *datagrams, uint32_t count) {
   if (transport->carried == PACKETS && transport->segments > 1 && is_too_long(transport)) return -EMSGSIZE;
   uint32_t num_messages = make_messages(transport, datagrams, count);
-  int sent = sendmmsg(transport->fds[which], transport->out, num_messages, MSG_DONTWAIT);
+  // Where the switch answers, the kernel need not ask for its MAC address again: while the controller is away, nobody
+  // would answer that.
+  bool is_confirmed = transport->carried == DATAGRAMS && transport->has_answered[which];
+  int flags = MSG_DONTWAIT | (is_confirmed ? MSG_CONFIRM : 0);
+  int sent = sendmmsg(transport->fds[which], transport->out, num_messages, flags);
   if (sent < 0) return -errno;
+  transport->has_answered[which] = false;
   uint32_t done = (uint32_t)sent * transport->segments;
   return (int)(done < count ? done : count);
 }

@@ -36,6 +36,7 @@ struct socket_transport {
   transport_t base;
   _Atomic int fds[MAX_SOCKETS], wake_fd; // -1: closed
   uint32_t num_sockets;
+  bool has_answered[MAX_SOCKETS]; // since the last send: what was sent has reached the switch
   uint8_t socket_of[NUM_TREE_IDS]; // which of them leads to a tree's switch; the first one to all that are not routed
   carried_t carried;
   uint32_t datagram_bytes;

@@ -232,6 +232,9 @@ class FabricWorker:
     def get(self) -> Future[Values]:
         """Ask for the newest model: MLfabric's get(server, model).
 
+        A server sends it when the scheduler lets it, and then the model of that moment; or at once,
+        if no grant comes in time.
+
         Later pushes are of this model, once the future is done. With a staleness, it waits until no
         worker is further behind this one's pushes that are done. Its errors are those of
         `DenseTensor.pull`.

@@ -29,7 +29,7 @@ from finsy import (
     P4TableMatch,
 )
 from finsy.p4schema import P4MatchType, P4Table
-from finsy.proto import p4i, p4r
+from finsy.proto import p4i, p4r, rpc_code
 from google.protobuf import text_format
 
 from ...errors import SoftswitchError
@@ -44,10 +44,19 @@ class EntriesError(SoftswitchError):
 
 
 def load_entries(pipeline: Pipeline, path: Path) -> int:
-    """Write a file's entries to a pipeline; return how many. Raises EntriesError at a bad one."""
-    updates = list(read_entries(path, pipeline.config.p4info))
+    """Write a file's entries to a pipeline; return how many. Raises EntriesError at a bad one.
+
+    An entry that the program has from the start is replaced by the file's.
+    """
+    info = pipeline.config.p4info
+    started = {table.preamble.id for table in info.tables if table.has_initial_entries}
+    updates = list(read_entries(path, info))
     for where, update in updates:
         error = write_updates(pipeline, p4r.WriteRequest(updates=[update]))[0]
+        is_there = error is not None and error.code == rpc_code.ALREADY_EXISTS
+        if is_there and update.entity.table_entry.table_id in started:
+            change = p4r.Update(type=_MODIFY, entity=update.entity)
+            error = write_updates(pipeline, p4r.WriteRequest(updates=[change]))[0]
         if error is not None:
             raise EntriesError(f"{path}: {where}: {error}")
     return len(updates)

@@ -22,7 +22,7 @@ from switchfold.controller.cli.calibrate.errors import CalibrationRunError
 from switchfold.controller.cli.calibrate.processor_time import process_s
 from switchfold.controller.cli.calibrate.rig import CalibrationPlan
 from switchfold.controller.cli.calibrate.sums import check_sum, contribution
-from switchfold.controller.cli.hardware_options import default_calibration
+from switchfold.controller.cli.schemes.hardware_options import default_calibration
 from switchfold.hostlib.schemes.calibration_file import MeasuredFigure, load_calibration
 from switchfold.hostlib.schemes.wire_cost import ina_frames
 

@@ -27,6 +27,7 @@ from fake_p4runtime import key
 from fake_program import build_p4info
 from planned_trees import planned_trees
 from switchfold.controller.config import SwitchConfig
+from switchfold.controller.database.database import MAX_TREE_ID
 from switchfold.controller.errors import ListenError, SwitchUnreachableError, WrongProgramError
 from switchfold.controller.fabric.fabric import Fabric
 from switchfold.controller.fabric.routes import routes_at
@@ -161,6 +162,47 @@ def test_switch_foreign_entries_go_and_missing_ones_come_back(tmp_path: Path):
             assert not await server.links["s1"].apply(), "nothing is left to do"
             for worker in workers:
                 await worker.close()
+
+    run(scenario())
+
+
+def test_switch_keeps_what_users_have_beside_our_entries(tmp_path: Path):
+    """Groups of their range, clone sessions and tables of their own P4 outlive every repair."""
+
+    def multicast_group(number: int) -> p4r.Entity:
+        entity = p4r.Entity()
+        entry = entity.packet_replication_engine_entry.multicast_group_entry
+        entry.multicast_group_id = number
+        entry.replicas.add(port=b"\x02", instance=1)
+        return entity
+
+    async def scenario() -> None:
+        async with fake_switch() as fake:
+            session = p4r.Entity()
+            session.packet_replication_engine_entry.clone_session_entry.session_id = 5
+            entry = p4r.Entity()
+            entry.table_entry.table_id = 0x02ABCDEF
+            users = [multicast_group(MAX_TREE_ID + 1), multicast_group(32767), session, entry]
+            config = make_config(tmp_path, fake, reconnect_grace_s=60.0)
+            async with serving(config) as server:
+                workers = await join_all(server.address, 2)
+                for worker in workers:
+                    await worker.join_reply()
+                ours = set(fake.entities)
+                (placement,) = server.views.placements("s1")
+                fake.entities |= {key(entity): entity for entity in users}
+                fake.entities[b"group %d" % MAX_TREE_ID] = multicast_group(MAX_TREE_ID)
+                del fake.entities[b"group %d" % placement.tree.tree_id]
+                await server.links["s1"].repair()
+                kept = {key(entity): entity for entity in users}
+                assert set(fake.entities) == ours | set(kept)
+                for worker in workers:
+                    await worker.close()
+            async with serving(config) as second:
+                assert not await second.links["s1"].repair()
+                await second.membership.stop_job("train", "test")
+            left = {name: fake.entities[name] for name in kept}
+            assert left == kept
 
     run(scenario())
 

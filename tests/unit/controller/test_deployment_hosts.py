@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,28 +90,42 @@ def test_a_probe_is_answered_as_kernels_and_controllers_do() -> None:
     assert arp_answer(reply.replace(b"\x08\x06", b"\x86\xdd", 1)) is None
 
 
+def reply_of(address: str, mac: str) -> bytes:
+    reply = arp_reply(arp_probe(address, bytes(6)), 1, lambda *_: mac)
+    assert reply is not None
+    return reply
+
+
 def test_a_sweep_asks_again_for_what_is_silent_and_hears_all_ports() -> None:
-    sweep = ArpSweep(["10.0.0.7", "10.0.0.8"], wait_s=60.0)
+    now_s = 100.0
+    sweep = ArpSweep(["10.0.0.7", "10.0.0.8"], wait_s=2.0, clock=lambda: now_s)
     assert sweep.to_ask() == ["10.0.0.7", "10.0.0.8"]
     assert sweep.to_ask() == []
-    assert 0 < sweep.wait_s < 1
-    probe = arp_probe("10.0.0.7", bytes(6))
-    for port, mac in ((1, MAC), (2, OTHER)):
-        reply = arp_reply(probe, port, lambda _, __, mac=mac: mac)
-        assert reply is not None
-        sweep.hear(port, reply)
-    assert sweep.found["10.0.0.7"] == {Sighting(1, MAC), Sighting(2, OTHER)}
+    assert sweep.wait_s == pytest.approx(0.5)
+    sweep.hear(1, reply_of("10.0.0.7", MAC))
+    sweep.hear(2, reply_of("10.0.0.7", OTHER))
+    sweep.hear(2, reply_of("10.0.0.99", OTHER))
+    assert sweep.found == {"10.0.0.7": {Sighting(1, MAC), Sighting(2, OTHER)}, "10.0.0.8": set()}
+    now_s += 0.5
+    assert sweep.to_ask() == ["10.0.0.8"]
     assert not sweep.is_over
-    deadline_s = time.monotonic() + 30
-    while not (asked := sweep.to_ask()) and time.monotonic() < deadline_s:
-        time.sleep(sweep.wait_s)
-    assert asked == ["10.0.0.8"]
-    reply = arp_reply(arp_probe("10.0.0.8", bytes(6)), 2, lambda *_: OTHER)
-    assert reply is not None
-    sweep.hear(2, reply)
+    sweep.hear(2, reply_of("10.0.0.8", OTHER))
+    assert sweep.wait_s == pytest.approx(0.3), "another port may follow"
+    assert not sweep.is_over
+    now_s += 0.31
+    assert sweep.is_over
+
+
+def test_a_sweep_ends_without_answers() -> None:
+    now_s = 100.0
+    sweep = ArpSweep(["10.0.0.7"], wait_s=2.0, clock=lambda: now_s)
+    asked = 0
     while not sweep.is_over:
-        time.sleep(sweep.wait_s)
-    assert time.monotonic() < deadline_s, "it does not wait for its end when all have answered"
+        asked += len(sweep.to_ask())
+        assert sweep.wait_s > 0
+        now_s += sweep.wait_s
+    assert asked == 4
+    assert now_s == pytest.approx(102.0)
 
 
 def test_a_host_has_the_place_where_it_was_seen() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from switchfold.controller.__main__ import run
-from switchfold.controller.cli.hardware_options import default_calibration
+from switchfold.controller.cli.schemes.hardware_options import default_calibration
 from switchfold.hostlib.schemes.calibration_file import (
     FIGURES,
     Calibration,

@@ -64,7 +64,8 @@ def table_frames(draw: st.DrawFn) -> TableFrame:
     size = draw(st.integers(0, MAX_PAYLOAD_BYTES[kind]))
     clock = draw(U32) if kind is FrameKind.PULL else 0
     is_measured = kind in {FrameKind.PUSH, FrameKind.PULL} and draw(st.booleans())
-    return TableFrame(kind, size, draw(U64), draw(U32), draw(U32), clock, is_measured)
+    is_model = kind is FrameKind.PULL and draw(st.booleans())
+    return TableFrame(kind, size, draw(U64), draw(U32), draw(U32), clock, is_measured, is_model)
 
 
 @settings(deadline=None, derandomize=True)

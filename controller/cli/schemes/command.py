@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import click
 
-from ...hostlib.schemes.best_scheme import candidates, two_way
-from ...hostlib.schemes.coordinator import Coordinator
-from ...hostlib.schemes.cost import busiest_floats
-from ...hostlib.schemes.model_file import find_model
-from ...hostlib.schemes.prediction import Computing, Prediction, Strategy, predict
-from ...hostlib.schemes.wire_cost import seconds
+from ....hostlib.schemes.best_scheme import candidates, two_way
+from ....hostlib.schemes.coordinator import Coordinator
+from ....hostlib.schemes.cost import busiest_floats
+from ....hostlib.schemes.model_file import find_model
+from ....hostlib.schemes.prediction import Computing, Prediction, Strategy, predict
+from ....hostlib.schemes.wire_cost import seconds
+from ..output import json_option, print_json, print_table
 from .hardware_options import described_hardware, hardware_options
-from .output import json_option, print_json, print_table
 from .scheme_options import (
     cluster_options,
     described_cluster,

@@ -12,10 +12,10 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from ...hostlib.errors import CalibrationError, SchemeError
-from ...hostlib.schemes.calibration_file import Calibration, load_calibration
-from ...hostlib.schemes.capacity import Capacity
-from ...hostlib.schemes.hardware import (
+from ....hostlib.errors import CalibrationError, SchemeError
+from ....hostlib.schemes.calibration_file import Calibration, load_calibration
+from ....hostlib.schemes.capacity import Capacity
+from ....hostlib.schemes.hardware import (
     DEFAULT_HOSTS,
     DEFAULT_SWITCH,
     HOSTS,

@@ -11,9 +11,9 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from ...hostlib.schemes.cluster import MIN_SLOTS, Cluster
-from ...hostlib.schemes.known_models import MODELS
-from ...hostlib.slots.wire import NUM_SLOTS, VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
+from ....hostlib.schemes.cluster import MIN_SLOTS, Cluster
+from ....hostlib.schemes.known_models import MODELS
+from ....hostlib.slots.wire import NUM_SLOTS, VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
 
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)([kMGT]?)")
 _UNITS: Final = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

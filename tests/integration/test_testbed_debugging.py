@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Traces, captures, rates and exported entries of a testbed whose switch sums a vector."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from switchfold import p4src
+from switchfold.bmv2_topos import Testbed, state
+from switchfold.bmv2_topos.commands.live_command import live, live_file
+from switchfold.bmv2_topos.errors import TestbedError
+from switchfold.bmv2_topos.processes.debugging import SwitchDebugging
+from switchfold.bmv2_topos.topology.topology import single_switch
+from switchfold.controller.__main__ import run
+from switchfold.softswitch.commands.command import main as softswitch
+from switchfold.softswitch.trace.pcap import read_pcap
+from time_bound import wait_until
+
+WORKER = """
+import numpy as np
+from switchfold.hostlib.config import join_from_environment
+
+with join_from_environment() as session:
+    total = session.allreduce(np.full(64, session.view.worker_id + 1, dtype=np.int32)).result()
+    assert (total == 3).all(), total
+    session.barrier("end")
+"""
+
+
+@pytest.fixture(autouse=True)
+def records(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep these tests' records apart; the path stays short enough for sockets."""
+    root = tmp_path_factory.mktemp("r")
+    monkeypatch.setattr(state, "records_directory", lambda: root)
+
+
+def made(debugging: SwitchDebugging) -> Testbed:
+    return Testbed(single_switch(2), mode="udp", variant="narrow", debugging=debugging)
+
+
+def sum_once(testbed: Testbed) -> None:
+    results = testbed.run_workers([sys.executable, "-c", WORKER], timeout_s=300)
+    assert [result.exit_status for result in results] == [0, 0], results
+
+
+def test_trace_and_captures_tell_what_the_switch_did(tmp_path: Path) -> None:
+    trace = tmp_path / "traces" / "s1.trace"
+    with made(
+        SwitchDebugging(trace_dir=trace.parent, trace_count=40, pcap_dir=tmp_path / "pcap")
+    ) as testbed:
+        sum_once(testbed)
+        wait_until(
+            lambda: "out: port" in trace.read_text("utf-8"), lambda: trace.read_text("utf-8")
+        )
+        captures = [read_pcap(tmp_path / "pcap" / "s1" / f"port{port}.pcap") for port in (1, 2)]
+    text = trace.read_text("utf-8")
+    assert "operation=1 OPERATION_AGGREGATE_ADD" in text
+    assert "worker_admission.p4:" in text, "the P4 lines are found"
+    assert all(captures), "both hosts have sent frames"
+
+
+def test_rates_and_entries_of_a_running_switch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with made(SwitchDebugging(live_dir=tmp_path / "live")) as testbed:
+        sum_once(testbed)
+        path = live_file(testbed.name, None)
+        assert path == tmp_path / "live" / "s1.live"
+        shown = CliRunner().invoke(live, ["--name", testbed.name, "s1"])
+        assert shown.exit_code == 0, shown.output
+        assert "ipv4_forward" in shown.output
+        entries = tmp_path / "s1.txtpb"
+        words = ["--controller", testbed.controller_address, "--out", str(entries)]
+        assert run(["switch", "entries", "s1", *words]) == 0
+        assert "entries" in capsys.readouterr().err
+    program = p4src.artefacts("narrow")
+    frame = bytes.fromhex("0200000000fe" + "020000000001" + "0800")
+    frame += bytes.fromhex("450000140000400040110000") + bytes([10, 0, 0, 1, 10, 0, 0, 2])
+    result = CliRunner().invoke(
+        softswitch,
+        [
+            *("trace", str(program.json), "--p4info", str(program.p4info)),
+            *("--entries", str(entries), "--frame", frame.hex()),
+        ],
+    )
+    assert result.exit_code == 0, result.output
+    assert "ETHERTYPE_IPV4" in result.output
+
+
+def test_a_testbed_without_live_says_what_to_do(tmp_path: Path) -> None:
+    with (
+        made(SwitchDebugging(pcap_dir=tmp_path)) as testbed,
+        pytest.raises(TestbedError, match="--live DIRECTORY"),
+    ):
+        live_file(testbed.name, "s1")
