@@ -8,6 +8,7 @@ goes directly, or to one host, which sends the sum when it has all of its member
 
 from __future__ import annotations
 
+import random
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -173,3 +174,12 @@ def test_mean_commit_is_within_a_third_of_the_programs(
         assert found_s >= bound_s - 1e-3, case
         # In the program's own time, a commit is at the end of its slot.
         assert found_s <= 1.3 * (bound_s + SLOT_S), case
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_mean_commit_of_larger_batches_is_within_a_third_of_the_programs(seed: int) -> None:
+    chance = random.Random(seed)
+    rates = [chance.choice([0.5, 1.0]) for _ in range(5 + seed % 2)]
+    bound_s = least_mean_commit_s(rates, None, 14)
+    found_s = found_mean_commit_s(rates, None)
+    assert bound_s - 1e-3 <= found_s <= 1.3 * (bound_s + SLOT_S), rates

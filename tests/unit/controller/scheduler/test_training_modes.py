@@ -60,6 +60,25 @@ def test_groups_of_a_synchronous_batch_end_soonest() -> None:
     assert [grant.commit_s for grant in grants] == pytest.approx([1.0] * 6)
 
 
+@pytest.mark.parametrize(
+    ("places", "most_s"),
+    [
+        (AggregationPlaces(hosts=["a1", "a2"]), 6.0),
+        (AggregationPlaces(switches={"s1": frozenset(f"h{n}" for n in range(1, 9))}), 5.0),
+    ],
+    ids=["two hosts", "leaf"],
+)
+def test_iterations_with_a_slow_worker_are_shorter_than_at_a_plain_server(
+    places: AggregationPlaces, most_s: float
+) -> None:
+    """Eight updates in equal shares of the server's link all end at 8 s, the slow one's, too."""
+    network = star(8, others={"h1": 25, "a1": 100, "a2": 100})
+    requests = [push(n) for n in range(1, 9)]
+    grants = decide(network, requests, mode=SYNCHRONOUS, places=places)
+    assert len(grants) == len(requests)
+    assert 4.0 <= max(grant.commit_s for grant in grants) <= most_s + 1e-6
+
+
 def last_of_best_order_s(network: TransferNetwork, requests: Sequence[TransferRequest]) -> float:
     best = float("inf")
     for permutation in itertools.permutations(requests):

@@ -10,6 +10,8 @@ from typing import Any
 
 from controller_fixtures import command, run
 from fake_station import FakeStation, stations, transfer_controller
+from switchfold.controller.api.operator_api import schedule_pb2
+from switchfold.controller.cli.schedule.text import group_rows
 from switchfold.controller.transfers.job_transfers import JobTransfers
 from switchfold.hostlib.control.transfers_api import transfers_pb2 as pb
 from switchfold.hostlib.credentials import Role
@@ -141,3 +143,11 @@ def test_a_member_that_left_its_group_counts_and_others_have_groups_again(tmp_pa
             assert all(grant.hop.kind == pb.GroupHop.SWITCH for grant in grants)
 
     run(scenario())
+
+
+def test_reports_name_the_switch_in_place_of_an_aggregator():
+    group = schedule_pb2.ScheduledGroup(
+        group_id=3, is_switch=True, host="h1", worker_ids=[0, 2], is_open=True, end_s=1.0
+    )
+    (row,) = group_rows(schedule_pb2.ScheduleReport(groups=[group]))
+    assert row == (3, "switch of h1", 0, "0 2", "", "+0.0 .. +1.0 s", "open")
