@@ -57,7 +57,7 @@ COMMANDS: Final = {
     ),
     "job": ("switchfold.controller.cli.job:job", "Look at jobs and end them."),
     "link": ("switchfold.controller.cli.link:link", "Look at links and take them out of use."),
-    "p4": ("switchfold.controller.cli.p4:p4", "Compile P4 programs, and find old ones."),
+    "p4": ("switchfold.controller.cli.p4.command:p4", "Compile P4 programs, and find old ones."),
     "report": ("switchfold.controller.cli.report:report", "Make pages of what runs have logged."),
     "ps": ("switchfold.controller.cli.ps:ps", "Run parameter servers."),
     "schedule": (

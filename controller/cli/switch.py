@@ -16,7 +16,7 @@ from .output import (
     print_json,
     print_table,
 )
-from .switch_entries import show_entries
+from .p4.entries import show_entries
 
 _EXIT_CODES = "Exit codes: 0 done, 1 no such switch, 3 no controller."
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from ...p4src import VARIANTS, program_name, stale_program, stale_variant
-from ...p4src.artefacts import artefact_dir
-from ...p4src.own_program import compile_own, copy_sources
+from ....p4src import VARIANTS, program_name, stale_program, stale_variant
+from ....p4src.artefacts import artefact_dir
+from ....p4src.own_program import compile_own, copy_sources
 
 _EXIT_CODES = "Exit codes: 0 done, 1 an error, or a compiled program that is old."
 

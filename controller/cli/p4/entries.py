@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 
-from ..api.operator_client import OperatorClient
-from ..config import SwitchConfig, check_endpoint
-from ..errors import ToolError
-from ..switches.entry_export import ExportedEntries, export_entries
-from .output import controller_option, switch_credentials_option
+from ...api.operator_client import OperatorClient
+from ...config import SwitchConfig, check_endpoint
+from ...errors import ToolError
+from ...switches.entry_export import ExportedEntries, export_entries
+from ..output import controller_option, switch_credentials_option
 
 _EXIT_CODES = "Exit codes: 0 done, 1 no such switch, or it refuses, 3 no controller."
 
