@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 
 from own_process import run_apart
-from side_by_side import make_scheduler, shorten_folder
+from side_by_side import make_scheduler, put_early, shorten_folder
 from thread_delays import Trace, make_trace, new_threads_delayed, this_thread_delayed
 from torch_ranks import torch_testbed
 
@@ -110,6 +110,10 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    put_early(items)
 
 
 @pytest.fixture
