@@ -18,30 +18,35 @@ help:
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: $(PYTHON) is older than 3.11; name another: make PYTHON=python3.12 ..."; exit 1; }
-	@$(PYTHON) -m venv $(VENV) || \
+	@echo 'Making a Python environment in $(VENV) ...' >&2; $(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "error: $(PYTHON) cannot make environments; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+
+# What takes long says what it does; its output is in build/, and is shown where it fails.
+TOLD := $(PYTHON) .ci/told.py
+PIP := $(BIN)/python -m pip --no-color install --progress-bar off
 
 # Whose changes need a new installation, which compiles the C library.
 PACKAGE := pyproject.toml setup.py $(wildcard hostlib/native/*/*.[ch])
 
 # A user's installation: the versions that pyproject.toml allows.
 $(VENV)/.run-installed: $(PACKAGE) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[controller]'
+	@$(TOLD) 'Installing Switchfold and what it needs into $(VENV)' build/install.log $(PIP) --editable '.[controller]'
 	@touch $@
 
 # A developer's and CI's: the files that the lock names, and no other. setuptools comes from it, too.
 LOCK := requirements-dev.txt
 $(VENV)/.locked: $(LOCK) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(LOCK)
+	@$(TOLD) 'Installing what $(LOCK) names into $(VENV)' build/install-locked.log \
+	  $(PIP) --require-hashes --requirement $(LOCK)
 	@touch $@
 
 $(VENV)/.dev-installed: $(PACKAGE) $(VENV)/.locked
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(TOLD) 'Compiling and installing Switchfold' build/install.log $(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.run-installed
 
 # By version alone: which file it is depends on the machine. What it needs is in the lock, but for CUDA.
 $(VENV)/.torch-installed: $(VENV)/.dev-installed
-	$(BIN)/python -m pip install --quiet '$(TORCH)'
+	@$(TOLD) 'Installing $(TORCH)' build/install-torch.log $(PIP) '$(TORCH)'
 	@touch $@
 
 ##@ Start here
