@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-torch lock licences audit demo test test-unit test-races test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
+.PHONY: help deps deps-torch lock licences audit demo test smoke test-unit long-tests test-races test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
 	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib sanitize-threads instrument-addresses instrument-threads fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak clean
 
 help:
@@ -100,8 +100,20 @@ clean: ## Remove the environment, build output and reports
 	rm -rf $(VENV) build dist report src/*.egg-info hostlib/native/*.so .pytest_cache .ruff_cache .hypothesis
 
 ##@ Tests, rung by rung
-test-unit: $(VENV)/.dev-installed ## One module at a time, docs against code; no privileges
-	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 tests/unit
+SMOKE := unit/docs/test_docs.py integration/test_examples.py::test_allreduce_sums_in_one_process \
+  integration/test_allreduce_softswitch.py::test_allreduce_and_the_switch_counts_every_packet \
+  integration/test_p4runtime_softswitch.py::test_every_table_takes_entries_and_gives_them_back \
+  integration/test_allreduce_with_controller.py::test_join_allreduce_barrier_close \
+  integration/test_testbed_run.py::test_run_sums_on_every_host
+smoke: $(VENV)/.dev-installed ## In half a minute: sums, with a controller and without, P4Runtime tables, a testbed, links of the docs
+	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 $(addprefix tests/, $(SMOKE))
+
+test-unit: $(VENV)/.dev-installed ## One module at a time, docs against code; no privileges. Without those that take long: see long-tests
+	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 --quick tests/unit
+
+long-tests: $(VENV)/.dev-installed ## Run all of tests/unit, and renew the list of those that test-unit leaves to make test
+	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 --junitxml build/unit.xml tests/unit
+	PYTHONPATH=tests/support $(BIN)/python -m long_tests build/unit.xml
 
 SEED := 1
 test-races: $(VENV)/.dev-installed ## SEED=1: tests/unit with threads that stop at random lines; finds what tests assert and do not wait for
