@@ -13,11 +13,11 @@ from ..fabric.fabric import Fabric
 
 LEAST_WIDTH: Final = 1.5
 """Of a switch with its hosts, where a host is 1 wide."""
-Neighbours = Mapping[str, Sequence[str]]
+JoinedSwitches = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
-class Place:
+class PagePlace:
     """A point of the picture."""
 
     x: float
@@ -26,7 +26,7 @@ class Place:
     """0: hosts; 1: switches with hosts; then those that are as many links away from these."""
 
 
-def place_switches(fabric: Fabric, num_stations: Mapping[str, int]) -> dict[str, Place]:
+def place_switches(fabric: Fabric, num_stations: Mapping[str, int]) -> dict[str, PagePlace]:
     """Return the place of each switch, in the middle of its hosts.
 
     `num_stations`: hosts by switch. A switch without any that is joined to one with some stands
@@ -37,25 +37,27 @@ def place_switches(fabric: Fabric, num_stations: Mapping[str, int]) -> dict[str,
     by_row: dict[int, list[str]] = defaultdict(list)
     for name, row in rows.items():
         by_row[row].append(name)
-    places: dict[str, Place] = {}
+    places: dict[str, PagePlace] = {}
     left = 0.0
     for name in _along_links(by_row[1], neighbours):
         width = max(num_stations.get(name, 0), LEAST_WIDTH)
-        places[name] = Place(left + width / 2, 1)
+        places[name] = PagePlace(left + width / 2, 1)
         left += width
     for row in sorted(by_row)[1:]:
         below = {name: _mean(places, neighbours[name]) for name in by_row[row]}
         names = sorted(below, key=lambda name: below[name])
-        places |= {name: Place((i + 0.5) * left / len(names), row) for i, name in enumerate(names)}
+        places |= {
+            name: PagePlace((i + 0.5) * left / len(names), row) for i, name in enumerate(names)
+        }
     return places
 
 
-def place_stations(switch: Place, number: int) -> list[Place]:
+def place_stations(switch: PagePlace, number: int) -> list[PagePlace]:
     """Return the places of a switch's hosts, side by side below it."""
-    return [Place(switch.x + i + 0.5 - number / 2, 0) for i in range(number)]
+    return [PagePlace(switch.x + i + 0.5 - number / 2, 0) for i in range(number)]
 
 
-def _neighbours(fabric: Fabric) -> Neighbours:
+def _neighbours(fabric: Fabric) -> JoinedSwitches:
     """Return by switch those that it is joined to, whether links are up or not."""
     found: dict[str, list[str]] = {name: [] for name in fabric.switches}
     for link in fabric.links:
@@ -65,7 +67,7 @@ def _neighbours(fabric: Fabric) -> Neighbours:
 
 
 def _rows(
-    switches: Iterable[str], neighbours: Neighbours, num_stations: Mapping[str, int]
+    switches: Iterable[str], neighbours: JoinedSwitches, num_stations: Mapping[str, int]
 ) -> dict[str, int]:
     rows = {name: 1 for name in switches if num_stations.get(name)}
     reached = list(rows)
@@ -77,7 +79,7 @@ def _rows(
     return rows | {name: 1 for name in switches if name not in rows}
 
 
-def _along_links(names: Sequence[str], neighbours: Neighbours) -> list[str]:
+def _along_links(names: Sequence[str], neighbours: JoinedSwitches) -> list[str]:
     """Return switches of one row so that joined ones stand side by side, where they form chains.
 
     Each chain begins at a switch with the fewest neighbours in the row.
@@ -95,7 +97,7 @@ def _along_links(names: Sequence[str], neighbours: Neighbours) -> list[str]:
     return list(order)
 
 
-def _mean(places: Mapping[str, Place], names: Iterable[str]) -> float:
+def _mean(places: Mapping[str, PagePlace], names: Iterable[str]) -> float:
     """Return the mean x of those that have a place already."""
     below = [places[name].x for name in names if name in places]
     return sum(below) / len(below) if below else 0.0

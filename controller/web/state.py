@@ -16,7 +16,7 @@ from ..fabric.link_meter import LinkMeter
 from ..jobs.job import JobNumber, Tree, TreeNode, View, ViewState
 from ..observing.controller_metrics import MeasuredController, ObservedJob, link_names
 from ..switches.switch_session import SwitchSession
-from .placement import Place, place_stations, place_switches
+from .placement import PagePlace, place_stations, place_switches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class PageSwitch:
     """A switch of the picture."""
 
     name: str
-    place: Place
+    place: PagePlace
     state: str
     """"down" where an operator took it out of use, else the state of the controller's session."""
     error: str
@@ -38,7 +38,7 @@ class PageHost:
     """A host of the picture, or the workers of one that no file lists."""
 
     name: str
-    place: Place
+    place: PagePlace
     switch: str
     address: str
     workers: tuple[str, ...]
@@ -153,7 +153,7 @@ def page_state(
 
 
 def _page_switches(
-    places: Mapping[str, Place],
+    places: Mapping[str, PagePlace],
     sessions: Mapping[str, SwitchSession],
     fabric: Fabric,
     views: Sequence[View],

@@ -13,7 +13,7 @@ from switchfold.controller.config import LinkConfig, SwitchConfig
 from switchfold.controller.fabric.fabric import Fabric
 from switchfold.controller.web.placement import (
     LEAST_WIDTH,
-    Place,
+    PagePlace,
     place_stations,
     place_switches,
 )
@@ -41,7 +41,7 @@ def test_leaves_have_their_hosts_below_and_the_spines_above() -> None:
     }
     assert [places[leaf].x for leaf in leaves] == [1, 4, 7]
     assert [places[spine].x for spine in spines] == [2, 6]
-    assert place_stations(places["l2"], 4) == [Place(2.5, 0), Place(3.5, 0), Place(4.5, 0), Place(5.5, 0)]  # fmt: skip # noqa: E501
+    assert place_stations(places["l2"], 4) == [PagePlace(2.5, 0), PagePlace(3.5, 0), PagePlace(4.5, 0), PagePlace(5.5, 0)]  # fmt: skip # noqa: E501
 
 
 def test_chain_stands_in_its_order() -> None:
