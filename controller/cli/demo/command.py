@@ -24,8 +24,7 @@ from .comparison import compare
 from .digits import load_digits
 from .errors import DemoError
 from .hot import hot
-from .phase import compile_once, phase
-from .progress import Progress
+from .progress import Progress, compile_once, phase
 from .proofs import check_proofs, print_proofs
 from .record import RingComparison, RunRecord, SwitchRecord, WorkerRecord, link_bytes
 from .reference import train_reference

@@ -17,7 +17,7 @@ from ..hot.figures import figures_of
 from ..hot.plan import Offload, TablePlan, TableWorkload
 from ..hot.rig import Mode, TableRig, TableRun, Variant
 from ..hot.steps import epoch_steps
-from .phase import compile_once, phase
+from .progress import compile_once, phase
 from .proofs import Proof, print_proofs
 
 MIN_ACCURACY = 0.8

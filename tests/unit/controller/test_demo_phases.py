@@ -10,7 +10,7 @@ import re
 import pytest
 from rich.console import Console
 
-from switchfold.controller.cli.demo.phase import phase
+from switchfold.controller.cli.demo.progress import phase
 
 
 def test_phase_is_a_line_before_and_a_line_after() -> None:
