@@ -169,7 +169,7 @@ def run_demo(options: DemoOptions, console: Console) -> RunRecord:
         compile_once(console, options.variant)
     made = Testbed(topology, mode=options.mode, target=options.target, variant=options.variant)
     with ExitStack() as stack:
-        with phase(console, f"starting a P4 switch ({options.target}) and a controller in {where}"):
+        with phase(console, f"starting {options.target}, a controller, and hosts as {where}"):
             testbed = stack.enter_context(made)
         operator = OperatorClient(testbed.controller_address)
         name = testbed.switch.name
