@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-torch lock licences audit demo test test-unit test-races test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
+.PHONY: help deps deps-torch lock licences audit demo test smoke test-unit long-tests test-races test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
 	docs p4 switch wheel bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib sanitize-threads instrument-addresses instrument-threads fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak clean
 
 help:
@@ -18,30 +18,35 @@ help:
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: $(PYTHON) is older than 3.11; name another: make PYTHON=python3.12 ..."; exit 1; }
-	@$(PYTHON) -m venv $(VENV) || \
+	@echo 'Making a Python environment in $(VENV) ...' >&2; $(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "error: $(PYTHON) cannot make environments; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+
+# What takes long says what it does; its output is in build/, and is shown where it fails.
+TOLD := $(PYTHON) .ci/told.py
+PIP := $(BIN)/python -m pip --no-color install --progress-bar off
 
 # Whose changes need a new installation, which compiles the C library.
 PACKAGE := pyproject.toml setup.py $(wildcard hostlib/native/*/*.[ch])
 
 # A user's installation: the versions that pyproject.toml allows.
 $(VENV)/.run-installed: $(PACKAGE) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[controller]'
+	@$(TOLD) 'Installing Switchfold and what it needs into $(VENV)' build/install.log $(PIP) --editable '.[controller]'
 	@touch $@
 
 # A developer's and CI's: the files that the lock names, and no other. setuptools comes from it, too.
 LOCK := requirements-dev.txt
 $(VENV)/.locked: $(LOCK) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(LOCK)
+	@$(TOLD) 'Installing what $(LOCK) names into $(VENV)' build/install-locked.log \
+	  $(PIP) --require-hashes --requirement $(LOCK)
 	@touch $@
 
 $(VENV)/.dev-installed: $(PACKAGE) $(VENV)/.locked
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(TOLD) 'Compiling and installing Switchfold' build/install.log $(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.run-installed
 
 # By version alone: which file it is depends on the machine. What it needs is in the lock, but for CUDA.
 $(VENV)/.torch-installed: $(VENV)/.dev-installed
-	$(BIN)/python -m pip install --quiet '$(TORCH)'
+	@$(TOLD) 'Installing $(TORCH)' build/install-torch.log $(PIP) '$(TORCH)'
 	@touch $@
 
 ##@ Start here
@@ -99,8 +104,20 @@ clean: ## Remove the environment, build output and reports
 	rm -rf $(VENV) build dist report src/*.egg-info hostlib/native/*.so .pytest_cache .ruff_cache .hypothesis
 
 ##@ Tests, rung by rung
-test-unit: $(VENV)/.dev-installed ## One module at a time, docs against code; no privileges
-	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 tests/unit
+SMOKE := unit/docs/test_docs.py integration/test_examples.py::test_allreduce_sums_in_one_process \
+  integration/test_allreduce_softswitch.py::test_allreduce_and_the_switch_counts_every_packet \
+  integration/test_p4runtime_softswitch.py::test_every_table_takes_entries_and_gives_them_back \
+  integration/test_allreduce_with_controller.py::test_join_allreduce_barrier_close \
+  integration/test_testbed_run.py::test_run_sums_on_every_host
+smoke: $(VENV)/.dev-installed ## In half a minute: sums, with a controller and without, P4Runtime tables, a testbed, links of the docs
+	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 $(addprefix tests/, $(SMOKE))
+
+test-unit: $(VENV)/.dev-installed ## One module at a time, docs against code; no privileges. Without those that take long: see long-tests
+	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 --quick tests/unit
+
+long-tests: $(VENV)/.dev-installed ## Run all of tests/unit, and renew the list of those that test-unit leaves to make test
+	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 --junitxml build/unit.xml tests/unit
+	PYTHONPATH=tests/support $(BIN)/python -m long_tests build/unit.xml
 
 SEED := 1
 test-races: $(VENV)/.dev-installed ## SEED=1: tests/unit with threads that stop at random lines; finds what tests assert and do not wait for

@@ -211,6 +211,8 @@ class ControllerConfig:
     metrics: str = ""
     """Where metrics for Prometheus are served: a port of 127.0.0.1, or "address:port"; "":
     nowhere."""
+    web: str = ""
+    """Where the web page is served, likewise."""
     lease_s: float = 6.0
     """A worker that says nothing for so long is lost, though its connection stands; at least so
     long: workers may ask for more."""

@@ -50,6 +50,7 @@ from .transfers.schedule_service import ScheduleService
 from .transfers.transfer_jobs import TransferJobs
 from .transfers.transfer_service import TransferService
 from .views.views import Views
+from .web.state import PageState, page_state
 
 _LOGGER = logging.getLogger(__name__)
 _DATABASE_RETRY_S = 1.0
@@ -206,13 +207,25 @@ class ControllerServer:
     def put_metrics(self, samples: MetricSamples) -> None:
         """Put what is known now; no switch is called."""
         put_database(samples, self._database)
-        figures = [
+        put_jobs(samples, self._observed_jobs(), self.fabric_watch.meter.last)
+        put_switches(samples, self.links, self._database.live_views())
+        put_links(samples, self.fabric_state, self.fabric_watch.meter)
+
+    def show_state(self) -> PageState:
+        """Return what is known now, for the web page; no switch is called."""
+        return page_state(
+            self._observed_jobs(),
+            self.links,
+            self.fabric_state,
+            self.fabric_watch.meter,
+            is_database_up=not self._database.failure,
+        )
+
+    def _observed_jobs(self) -> list[ObservedJob]:
+        return [
             ObservedJob(job=job, live=self.membership.live_job(job.name))
             for job in self._database.jobs(is_live_only=True)
         ]
-        put_jobs(samples, figures, self.fabric_watch.meter.last)
-        put_switches(samples, self.links, self._database.live_views())
-        put_links(samples, self.fabric_state, self.fabric_watch.meter)
 
     def _replan(self, jobs: Collection[JobNumber], reason: str, is_broken: bool) -> None:
         """Have jobs pass to other trees."""

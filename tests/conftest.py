@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from long_tests import deselect_long
 from own_process import run_apart
-from side_by_side import make_scheduler, shorten_folder
+from side_by_side import make_scheduler, put_early, shorten_folder
 from thread_delays import Trace, make_trace, new_threads_delayed, this_thread_delayed
 from torch_ranks import torch_testbed
 
@@ -52,6 +53,9 @@ sys.meta_path.insert(0, PartsOfThePackage)
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--golden", action="store_true", help="write golden files instead of comparing them"
+    )
+    parser.addoption(
+        "--quick", action="store_true", help="leave out what tests/long_tests.txt lists"
     )
     parser.addoption(
         "--thread-delays",
@@ -110,6 +114,12 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    put_early(items)
+    if config.getoption("--quick"):
+        deselect_long(config, items)
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ from ..errors import ConfigError
 from ..leadership.candidate import Candidate
 from ..observing.controller_metrics import ControllerScrape
 from ..server import ControllerServer
+from ..web.state import shown_by
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -182,6 +183,12 @@ def controller() -> None:
     help="Serve metrics for Prometheus here, at 127.0.0.1 without an address; 0 takes any port,"
     " which the log names.",
 )
+@click.option(
+    "--web",
+    metavar="[ADDRESS:]PORT",
+    help="Serve a web page here that shows switches, trees, links and jobs, and changes nothing;"
+    " addresses as for --metrics.",
+)
 @click.option("--ready-fd", type=int, help="Descriptor that gets 'ready' once workers can join.")
 @click.option(
     "--log-format",
@@ -325,10 +332,22 @@ async def _metrics(config: ControllerConfig) -> AsyncGenerator[ControllerScrape]
         await asyncio.to_thread(server.close)  # an answer under way needs this loop
 
 
+@contextlib.asynccontextmanager
+async def _web(config: ControllerConfig, scrape: ControllerScrape) -> AsyncGenerator[None]:
+    """Serve the web page if the configuration says where; raises ConfigError."""
+    if not config.web:
+        yield
+        return
+    from ..web.server import WebServer  # noqa: PLC0415 - when needed
+
+    async with WebServer(config.web, lambda: shown_by(scrape.leader)).listen():
+        yield
+
+
 async def _serve(
     config: ControllerConfig, ready_fd: int | None, is_started: asyncio.Event, stop: asyncio.Event
 ) -> None:
-    async with _metrics(config) as scrape:
+    async with _metrics(config) as scrape, _web(config, scrape):
         await _serve_measured(config, scrape, ready_fd, is_started, stop)
 
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import functools
 import json
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 from google.protobuf.descriptor import FieldDescriptor
@@ -24,6 +25,8 @@ from ..config import DEFAULT_LISTEN
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _R = TypeVar("_R")
+_LEAST_WIDTH: Final = 12
+"""Of a column whose words are cut: narrower ones are hard to read."""
 
 
 def default_controller() -> str:
@@ -117,16 +120,19 @@ def print_json(value: object) -> None:
 def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     """Print a table; numbers are aligned to the right.
 
-    In a narrow terminal, cells wrap between words. No text is cut off.
+    In a narrow terminal, cells wrap between words, and where that leaves columns too narrow, each
+    row becomes a block of lines. No text is cut off, and no line is longer than the terminal.
     """
     heads = list(columns)
     cells = [list(row) for row in rows]
     texts = [[str(cell) for cell in row] for row in cells]
     console = Console()
+    widths = _widths([heads, *texts], console.width)
+    if widths is None:
+        _print_blocks(title, heads, texts, console.width)
+        return
     table = Table(title=title, title_justify="left")
-    for index, (head, width) in enumerate(
-        zip(heads, _widths([heads, *texts], console.width), strict=True)
-    ):
+    for index, (head, width) in enumerate(zip(heads, widths, strict=True)):
         is_number = all(isinstance(row[index], int | float) for row in cells)
         table.add_column(
             head, justify="right" if is_number and cells else "left", width=width, overflow="fold"
@@ -150,17 +156,36 @@ def print_counts(
         click.echo(f"  the other {len(counted) - len(shown)} outcomes are zero")
 
 
-def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Return the width of every column: words stay whole while the terminal has room for them."""
+def _print_blocks(
+    title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], width: int
+) -> None:
+    """Print a line for each cell, after the head of its column."""
+    left = max(map(len, heads)) + 4
+    click.echo("\n".join(textwrap.wrap(title, width)))
+    for row in rows:
+        click.echo()
+        for head, text in zip(heads, row, strict=True):
+            lines = textwrap.wrap(text, max(width - left, 1)) or [""]
+            click.echo(f"  {head:<{left - 2}}" + f"\n{'':<{left}}".join(lines))
+
+
+def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
+    """Return the width of every column: words stay whole while the terminal has room for them.
+
+    None if a column would be narrower than its words and than `_LEAST_WIDTH`.
+    """
     columns = list(zip(*rows, strict=True))
     wanted = [max(map(len, cells)) for cells in columns]
     widths = [
         max((len(word) for cell in cells for word in cell.split()), default=1) for cells in columns
     ]
     spare = width - 3 * len(columns) - 1 - sum(widths)
-    if spare < 0:
+    while spare < 0:
         widest = widths.index(max(widths))
-        widths[widest] = max(widths[widest] + spare, 1)
+        if widths[widest] <= _LEAST_WIDTH:
+            return None
+        widths[widest] -= 1
+        spare += 1
     for index, natural in enumerate(wanted):
         more = max(min(natural - widths[index], spare), 0)
         widths[index] += more

@@ -20,12 +20,13 @@ from ..fabric.host_attachment import HostAttachment, attach_hosts
 from ..fabric.trees.frame_cost import VALUES_PER_PACKET, Traffic
 from ..fabric.trees.planner import DEFAULT_MAX_TREES, plan_trees
 from ..fabric.trees.tree_report import report_plan
-from ..fabric.trees.tree_text import load_lines, summary_lines, tree_lines
+from ..fabric.trees.tree_text import load_columns, load_rows, summary_lines, tree_lines
 from .output import (
     controller_option,
     json_option,
     message_dict,
     print_json,
+    print_table,
 )
 
 _EXIT_CODES = "Exit codes: 0 done, 1 no such job or no tree, 3 no controller."
@@ -187,8 +188,9 @@ def show(report: pb.TreeReport, picture: Path | None, *, has_hosts: bool, is_jso
         click.echo(line)
     if report.measured_error:
         click.echo(f"not measured: {report.measured_error}")
-    for line in load_lines(report, has_hosts=has_hosts):
-        click.echo(line)
+    loads = load_rows(report, has_hosts=has_hosts)
+    if loads:
+        print_table("Links", load_columns(report), loads)
     if picture is not None:
         click.echo(f"picture: {picture}")
 

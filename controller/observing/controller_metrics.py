@@ -23,6 +23,7 @@ from ..switches.switch_session import SwitchSession
 
 if TYPE_CHECKING:
     from ..database.database import Database
+    from ..web.state import PageState
 
 _ANSWER_S: Final = 5.0
 """How long a scrape waits for the controller's loop."""
@@ -38,6 +39,10 @@ class MeasuredController(Protocol):
 
     def put_metrics(self, samples: MetricSamples) -> None:
         """Add all values."""
+        ...
+
+    def show_state(self) -> PageState:
+        """Return what the web page shows."""
         ...
 
 

@@ -16,12 +16,12 @@ from http.server import HTTPServer
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ..errors import MetricsError
+from .listening_address import listening_address, shown_address
 from .metric import MetricKind, MetricSamples
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
-DEFAULT_HOST: Final = "127.0.0.1"
 _REQUEST_S: Final = 5.0
 """How long a caller may take to send its request, and to take a part of the answer."""
 _logger = logging.getLogger(__name__)
@@ -34,18 +34,10 @@ def metrics_address(text: str) -> tuple[str, int]:
 
     Raises MetricsError.
     """
-    host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") or DEFAULT_HOST
     try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        port = ""
-    if not port.isdecimal() or int(port) > 65535 or text.startswith(":"):
-        raise MetricsError(
-            f"the address for metrics is {text!r}; write PORT for {DEFAULT_HOST}, or ADDRESS:PORT"
-            " with the IP address of an interface, such as 0.0.0.0:9464"
-        )
-    return host, int(port)
+        return listening_address(text, "metrics")
+    except ValueError as exc:
+        raise MetricsError(str(exc)) from None
 
 
 class MetricsServer:
@@ -77,8 +69,7 @@ class MetricsServer:
                 f"cannot serve metrics at {address}: {exc.strerror}; choose a free port of an"
                 " address of this machine, or 0 for any port"
             ) from exc
-        shown = f"[{host}]" if ":" in host else host
-        self.address = f"{shown}:{self._server.server_address[1]}"
+        self.address = shown_address(host, self._server.server_address[1])
         """Where it listens, with the port that was taken."""
         self._waker, self._woken = socket.socketpair()
         self._thread = threading.Thread(target=self._serve, name="switchfold-metrics", daemon=True)

@@ -198,7 +198,7 @@ def check_killed_switch(frail: LiveTestbed) -> None:
         with pytest.raises(errors.PortTakenError, match="taken"):
             frail.join(0, 1, "beside it")
     with pytest.raises(errors.JoinError, match="s1"):
-        frail.join(0, 1, "next")
+        frail.join(0, 1, "next", join_timeout_s=8.0)  # it waits for the switch to come back
 
 
 def test_heavy_loss_ends_at_the_timeout(records: Path) -> None:

@@ -11,6 +11,14 @@ from typing import Any
 
 import pytest
 
+BEGIN_EARLY = (
+    "tests/unit/controller/test_controller_mutations.py",
+    "tests/unit/softswitch/p4runtime/test_p4runtime_mutations.py",
+)
+"""Files that take minutes where the environment asks for more mutations, as CI does.
+
+In their place near the end, all other processes would wait for them.
+"""
 _TARGET = re.compile(r"\[(?P<target>(?:softswitch|bmv2)-(?:narrow|wide))\b")
 
 
@@ -40,6 +48,11 @@ def make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     config.option.loadscopereorder = False
     return UnitScheduling(config, log)
+
+
+def put_early(items: list[pytest.Item]) -> None:
+    """Move the tests of BEGIN_EARLY to the front."""
+    items.sort(key=lambda item: item.nodeid.partition("::")[0] not in BEGIN_EARLY)
 
 
 def shorten_folder(config: pytest.Config) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,7 +24,7 @@ from .comparison import compare
 from .digits import load_digits
 from .errors import DemoError
 from .hot import hot
-from .progress import Progress
+from .progress import Progress, compile_once, phase
 from .proofs import check_proofs, print_proofs
 from .record import RingComparison, RunRecord, SwitchRecord, WorkerRecord, link_bytes
 from .reference import train_reference
@@ -159,18 +160,17 @@ def run_demo(options: DemoOptions, console: Console) -> RunRecord:
         DemoError: a worker failed or did not end; its output is part of the text.
     """
     schedule = options.schedule
-    console.print("training the single-process reference ...")
-    digits = load_digits()
-    reference = train_reference(schedule, digits)
+    with phase(console, "training the single-process reference"):
+        digits = load_digits()
+        reference = train_reference(schedule, digits)
     topology = single_switch(schedule.num_workers, rate_bits_per_s=options.rate_bits_per_s)
     where = "network namespaces" if options.mode == "veth" else "UDP ports on loopback"
-    console.print(
-        f"starting {schedule.num_workers} workers and one P4 switch ({options.target}) in {where}; "
-        "the first start compiles the switch's program ..."
-    )
-    with Testbed(
-        topology, mode=options.mode, target=options.target, variant=options.variant
-    ) as testbed:
+    if options.target == "softswitch":
+        compile_once(console, options.variant)
+    made = Testbed(topology, mode=options.mode, target=options.target, variant=options.variant)
+    with ExitStack() as stack:
+        with phase(console, f"starting {options.target}, a controller, and hosts as {where}"):
+            testbed = stack.enter_context(made)
         operator = OperatorClient(testbed.controller_address)
         name = testbed.switch.name
         before = operator.show_switch(name)
@@ -178,8 +178,8 @@ def run_demo(options: DemoOptions, console: Console) -> RunRecord:
         after = operator.show_switch(name)
         compared: RingComparison | None = None
         if options.mode == "veth" and schedule.num_workers > 1:
-            console.print("summing gradients alone, in the switch and in a ring of the hosts ...")
-            compared = compare(testbed, operator)
+            with phase(console, "summing gradients alone, in the switch and in a ring of hosts"):
+                compared = compare(testbed, operator)
     return RunRecord(
         schedule=schedule,
         workers=records,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 import click
 from rich.console import Console
@@ -16,6 +17,7 @@ from ..hot.figures import figures_of
 from ..hot.plan import Offload, TablePlan, TableWorkload
 from ..hot.rig import Mode, TableRig, TableRun, Variant
 from ..hot.steps import epoch_steps
+from .progress import compile_once, phase
 from .proofs import Proof, print_proofs
 
 MIN_ACCURACY = 0.8
@@ -86,11 +88,11 @@ def hot(*, workers: int, servers: int, epochs: int, mode: Mode | None, variant: 
     console = Console()
     chosen: Mode = mode or ("veth" if os.geteuid() == 0 else "udp")
     begun_s = time.monotonic()
-    console.print(
-        f"starting {workers} workers, {servers} parameter servers and one P4 switch (softswitch);"
-        " the first start compiles the switch's program ..."
-    )
-    with TableRig(num_workers=workers, num_servers=servers, mode=chosen, variant=variant) as rig:
+    compile_once(console, variant)
+    made = TableRig(num_workers=workers, num_servers=servers, mode=chosen, variant=variant)
+    with ExitStack() as stack:
+        with phase(console, f"starting {servers} parameter servers and a P4 switch (softswitch)"):
+            rig = stack.enter_context(made)
         plan = TablePlan(
             workload=TableWorkload.GLOSSES,
             is_training=True,
@@ -104,8 +106,8 @@ def hot(*, workers: int, servers: int, epochs: int, mode: Mode | None, variant: 
         runs: list[TableRun] = []
         # In mode udp, hosts have no addresses of their own by which the switch knows them.
         for offload in (Offload.NONE, Offload.HOT)[: 2 if chosen == "veth" else 1]:
-            console.print(f"training on {rig.num_samples:,} texts, offload {offload} ...")
-            runs.append(rig.run(plan.with_offload(offload)))
+            with phase(console, f"training on {rig.num_samples:,} texts, offload {offload}"):
+                runs.append(rig.run(plan.with_offload(offload)))
     seconds = time.monotonic() - begun_s
     proofs = check_runs(runs, seconds)
     _print_runs(runs, console)

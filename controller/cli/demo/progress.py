@@ -1,19 +1,26 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Live view of the demo: each worker's epoch, loss and accuracy; the switch's packets and bytes."""
+"""What a demo shows: which part of it runs; in training each worker's epoch, loss and accuracy."""
 
 from __future__ import annotations
 
 import json
 import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from rich import progress as bars
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from ....bmv2_topos.processes.daemons import Variant, program_files
+from ....softswitch.compilation.compiler import compile_program
+from ....softswitch.compilation.runtime_library import build_runtime
 from ...api.operator_api import operator_pb2 as pb
 from ...api.operator_client import OperatorClient
 from ...errors import ControllerError
@@ -22,6 +29,35 @@ from .schedule import Schedule
 _INTERVAL_S: Final = 0.5
 _TAIL_BYTES: Final = 4096
 _AGGREGATING: Final = frozenset({"absorbed", "completed"})
+
+
+@contextmanager
+def phase(console: Console, text: str) -> Generator[None]:
+    """Say what this block does; in a terminal with the time so far. Then say how long it took."""
+    began_s = time.monotonic()
+    if console.is_terminal:
+        columns = (bars.SpinnerColumn(), bars.TextColumn("{task.description} ..."))
+        with bars.Progress(
+            *columns, bars.TimeElapsedColumn(), console=console, transient=True
+        ) as bar:
+            bar.add_task(text, total=None)
+            yield
+    else:
+        console.print(f"{text} ...", soft_wrap=True)
+        yield
+    seconds = time.monotonic() - began_s
+    console.print(f"{text}: {seconds:.1f} s", soft_wrap=True, highlight=False)
+
+
+def compile_once(console: Console, variant: Variant) -> None:
+    """Compile the switch's program, unless the cache has it; the switch then starts at once.
+
+    Raises the errors of `switchfold.softswitch.errors`, and TargetMissingError.
+    """
+    program, _ = program_files(variant)
+    with phase(console, f"compiling {program.name} for this machine, once: a cache keeps it"):
+        build_runtime()
+        compile_program(program)
 
 
 class Progress:

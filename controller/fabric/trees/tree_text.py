@@ -56,26 +56,8 @@ def tree_lines(report: pb.TreeReport) -> Iterator[str]:
         yield from _branch(tree, tree.nodes[0], "", "")
 
 
-def load_lines(report: pb.TreeReport, *, has_hosts: bool) -> list[str]:
-    """Return a table of links between switches, with `has_hosts` also of those to hosts.
-
-    Its lines are never wrapped, for scripts and narrow terminals.
-    """
-    rows = _load_rows(report, has_hosts=has_hosts)
-    if not rows:
-        return []
-    table = [_load_columns(report), *rows]
-    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if column < 2 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in table
-    ]
-
-
-def _load_rows(report: pb.TreeReport, *, has_hosts: bool) -> list[list[str]]:
+def load_rows(report: pb.TreeReport, *, has_hosts: bool) -> list[list[str]]:
+    """Return rows under `load_columns`: links between switches, with `has_hosts` all."""
     return [
         [
             f"{load.sender} -> {load.receiver}",
@@ -91,7 +73,8 @@ def _load_rows(report: pb.TreeReport, *, has_hosts: bool) -> list[list[str]]:
     ]
 
 
-def _load_columns(report: pb.TreeReport) -> list[str]:
+def load_columns(report: pb.TreeReport) -> list[str]:
+    """Return the heads of a table of links: three more where they were measured."""
     columns = ["link", "counted at", "rate", "free", "predicted", "time"]
     return columns + (["expected", "measured", "off by"] if report.is_measured else [])
 

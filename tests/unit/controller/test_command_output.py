@@ -4,7 +4,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from switchfold.controller.cli.output import print_counts, print_table
 
@@ -33,3 +38,45 @@ def test_counters_that_are_zero_take_one_line(capsys: pytest.CaptureFixture[str]
     assert "the other 2 outcomes are zero" in out
     print_counts("Frames", ("packets",), [("stale", (0,))])
     assert capsys.readouterr().out == "Frames: all zero\n"
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows: few columns or many, words short or longer than the terminal."""
+    number = draw(st.integers(1, 14))
+    word = st.text("abcdefgh-", min_size=1, max_size=100).filter(lambda text: text.strip("-"))
+    texts = st.lists(word, max_size=4).map(" ".join)
+    heads = draw(
+        st.lists(st.text("xyz", min_size=1, max_size=12), min_size=number, max_size=number)
+    )
+    return heads, draw(st.lists(st.lists(texts, min_size=number, max_size=number), max_size=3))
+
+
+@settings(max_examples=60)
+@given(tables())
+def test_any_table_fits_and_keeps_every_letter(table: tuple[list[str], list[list[str]]]) -> None:
+    heads, rows = table
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
+        patch.setenv("COLUMNS", "80")
+        print_table("Jobs", heads, rows)
+    text = out.getvalue()
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text
+    for letter in "abcdefgh":
+        wanted = sum(cell.count(letter) for row in rows for cell in row)
+        assert text.count(letter) - "Jobs".count(letter) == wanted
+
+
+def test_columns_that_would_be_too_narrow_become_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    heads = ("job", "state", "path", "switches", "workers", "slots", "age", "note")
+    long = ["a" * 63, "waiting", "switch", "b" * 63 + ", " + "c" * 63, "7 of 8", 128, "30 min", ""]
+    print_table("Jobs of the controller", heads, [long, ["short", *long[1:]]])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Jobs of the controller"
+    assert lines[2] == "  job       " + "a" * 63
+    assert lines[5:7] == ["  switches  " + "b" * 63 + ",", "            " + "c" * 63]
+    assert lines[12] == "  job       short"

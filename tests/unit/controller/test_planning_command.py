@@ -20,7 +20,7 @@ from switchfold.controller.api.operator_api import fabric_pb2 as pb
 from switchfold.controller.config import LinkConfig
 from switchfold.controller.errors import ConfigError
 from switchfold.controller.fabric.trees.tree_picture import draw_trees
-from switchfold.controller.fabric.trees.tree_text import load_lines, summary_lines
+from switchfold.controller.fabric.trees.tree_text import load_rows, summary_lines
 
 CONFIG = """
 variant = "wide"
@@ -224,7 +224,7 @@ def test_report_of_a_job_between_the_hosts(tmp_path: Path):
         "  allreduce of 4 MB: 1.5 s by a ring",
         "  instead: 1 tree, root s1, 500 ms",
     ]
-    assert not load_lines(report, has_hosts=False)
+    assert not load_rows(report, has_hosts=False)
     with pytest.raises(ConfigError, match="no tree to draw"):
         draw_trees(report, tmp_path / "trees.png")
 

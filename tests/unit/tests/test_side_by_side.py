@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from side_by_side import unit_of
+from named_tests import TESTS
+from side_by_side import BEGIN_EARLY, put_early, unit_of
 
 
 @pytest.mark.parametrize(
@@ -26,6 +29,20 @@ from side_by_side import unit_of
 )
 def test_unit_is_the_file_or_the_switch(nodeid: str, unit: str) -> None:
     assert unit_of(nodeid) == unit
+
+
+@dataclass
+class Named:
+    nodeid: str
+
+
+def test_files_with_many_mutations_begin_early_and_others_keep_their_order() -> None:
+    for file in BEGIN_EARLY:
+        assert (TESTS.parent / file).is_file()
+    names = ["tests/b.py::test_1", f"{BEGIN_EARLY[1]}::test_m[2]", "tests/a.py::test_2[x::y]"]
+    items: list[Any] = [Named(name) for name in names]
+    put_early(items)
+    assert [item.nodeid for item in items] == [names[1], names[0], names[2]]
 
 
 def test_folder_of_a_test_with_a_long_name_has_a_short_path(
