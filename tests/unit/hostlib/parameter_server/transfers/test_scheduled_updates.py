@@ -312,6 +312,8 @@ def test_an_update_that_became_too_old_in_its_place_is_refused_and_said_so() -> 
     with TransferScene(say_nothing, tau_max=0, num_workers=3) as scene:
         late, direct = scene.worker(1), scene.worker(2)
         scene.fake.tell(server(), expected(0, 0, 1), expected(1, 1, 1))
+        updates = scene.cluster.servers[0].updates
+        wait_until(lambda: updates.progress.next_sequence == 2, "the places are not known")
         held = late.push(values(1))
         scene.fake.wait_for(worker(1), "requested")
         scene.fake.tell(worker(1), granted(1, 1, FAST))
