@@ -17,6 +17,7 @@ COLOURS = {
     "chain": "#bcbd22",
     "sync-ps": "#c7c7c7",
     "ring": "#ff7f0e",
+    "planned-allreduce": "#8c564b",
     "switch-allreduce": "#d62728",
     "direct": "#9467bd",
     "hosts": "#a1d99b",

@@ -95,6 +95,12 @@ def test_a_slow_link_holds_up_a_planned_allreduce_less_than_a_ring() -> None:
     assert 0.2 <= planned_s < 0.7 * ring_s
 
 
+def test_every_contender_has_a_colour_of_its_own_in_plots() -> None:
+    colours = pytest.importorskip("benchmarks.simulator.grid_plot", reason="plots need matplotlib")
+    assert set(colours.COLOURS) == set(ALL)
+    assert len(set(colours.COLOURS.values())) == len(ALL)
+
+
 def test_two_servers_get_half_of_each_update() -> None:
     found = once("async-ps", 2, num_servers=2)
     # Each worker's link carries its whole model and its whole update.
