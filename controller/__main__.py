@@ -12,6 +12,7 @@ from typing import Final, cast
 
 try:
     import click
+    from click.shell_completion import CompletionItem
 
     from ..hostlib.observing.logs import escaped
     from .errors import ToolError
@@ -38,6 +39,10 @@ COMMANDS: Final = {
         "Measure what this machine can carry, for predictions.",
     ),
     "certs": ("switchfold.controller.cli.certs:certs", "Make and revoke certificates."),
+    "completion": (
+        "switchfold.controller.cli.manual.completion:completion",
+        "Print what makes a shell complete commands and options.",
+    ),
     "controller": ("switchfold.controller.cli.controller:controller", "Run the control plane."),
     "demo": (
         "switchfold.controller.cli.demo.command:demo",
@@ -57,6 +62,10 @@ COMMANDS: Final = {
     ),
     "job": ("switchfold.controller.cli.job:job", "Look at jobs and end them."),
     "link": ("switchfold.controller.cli.link:link", "Look at links and take them out of use."),
+    "man": (
+        "switchfold.controller.cli.manual.command:man",
+        "Print or install manual pages of all commands.",
+    ),
     "p4": ("switchfold.controller.cli.p4.command:p4", "Compile P4 programs, and find old ones."),
     "report": ("switchfold.controller.cli.report:report", "Make pages of what runs have logged."),
     "ps": ("switchfold.controller.cli.ps:ps", "Run parameter servers."),
@@ -112,6 +121,12 @@ class LazyGroup(click.Group):
             ) from exc
         finally:
             _collect_again()
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete subcommands without importing them."""
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        named = [CompletionItem(name, help=text) for name, (_, text) in sorted(COMMANDS.items())]
+        return [item for item in named if item.value.startswith(incomplete)] + options
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List subcommands without importing them."""

@@ -8,7 +8,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+import click
 from mkdocs.structure.files import File, Files
+
+from switchfold.controller.cli.manual.forwarding import ForwardingCommand
+from switchfold.controller.cli.manual.programs import PROGRAMS, contexts_below, program_context
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = {
@@ -33,7 +37,27 @@ def on_files(files: Files, config: Any) -> Files:
     for name, package in REFERENCE.items():
         content = f"# {package}\n\n::: {package}\n"
         files.append(File.generated(config, f"reference/{name}.md", content=content))
+    files.append(File.generated(config, "reference/commands.md", content=commands_page()))
     return files
+
+
+def commands_page() -> str:
+    """Return the page that has the help of every command."""
+    parts = [
+        "# Commands\n\nWhat `--help` of each command says. `switchfold man` makes manual pages.\n"
+    ]
+    for program in PROGRAMS:
+        for context in contexts_below(program_context(program)):
+            heading = "##" if context.parent is None else "###"
+            parts.append(f"{heading} {context.command_path}\n\n```text\n{help_of(context)}\n```\n")
+    return "\n".join(parts)
+
+
+def help_of(context: click.Context) -> str:
+    """Return what `--help` prints."""
+    if isinstance(context.command, ForwardingCommand):
+        return context.command.parser_help(context.command_path)
+    return context.command.get_help(context)
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:

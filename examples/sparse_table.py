@@ -68,7 +68,7 @@ def main() -> None:
         variables = {**first.environment(JOB), **token}
         testbed.start("server", command, node=first.host, environment=variables)
         worker = [sys.executable, __file__, "--hot", server]
-        for done in testbed.run_workers(worker, job=JOB, timeout_s=120, environment=token):
+        for done in testbed.run_workers(worker, job=JOB, timeout_s=300, environment=token):
             print(done.output, end="")
 
 

@@ -90,7 +90,8 @@ def _rule(name: str) -> str:
     return _retired(name, name) if name == "sgd" else name
 
 
-def _parser(program: str) -> argparse.ArgumentParser:
+def make_parser(program: str = PROGRAM) -> argparse.ArgumentParser:
+    """Return the command's parser; `program` is the command's name in the help."""
     parser = argparse.ArgumentParser(prog=program, description=_DESCRIPTION)
     parser.add_argument("--address", required=True, help="IPv4 address of this host to listen on")
     parser.add_argument("--port", type=int, default=0, help="TCP port; by default 0: any")
@@ -270,7 +271,7 @@ def _group_options(
 
 def run(arguments: Sequence[str], *, program: str = PROGRAM) -> int:
     """Run the command; return its exit code. `program` is its name in the help."""
-    parser = _parser(program)
+    parser = make_parser(program)
     options = parser.parse_args(arguments)
     if (options.drop_after is None) != (options.quorum is None):
         parser.error("--drop-after and --quorum go together")

@@ -23,8 +23,8 @@ it has compared.
 """
 
 
-def run(arguments: Sequence[str], *, program: str = PROGRAM) -> int:
-    """Run the command; return its exit code. `program` is its name in the help."""
+def make_parser(program: str = PROGRAM) -> argparse.ArgumentParser:
+    """Return the command's parser; `program` is the command's name in the help."""
     parser = argparse.ArgumentParser(prog=program, description=_DESCRIPTION)
     for option, name, text in (
         ("--from", "old", "directory of each old server"),
@@ -33,7 +33,12 @@ def run(arguments: Sequence[str], *, program: str = PROGRAM) -> int:
         parser.add_argument(
             option, dest=name, type=Path, nargs="+", required=True, metavar="DIRECTORY", help=text
         )
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def run(arguments: Sequence[str], *, program: str = PROGRAM) -> int:
+    """Run the command; return its exit code. `program` is its name in the help."""
+    options = make_parser(program).parse_args(arguments)
     try:
         report = reshard(options.old, options.new)
     except HostlibError as error:
