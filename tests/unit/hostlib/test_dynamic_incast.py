@@ -78,9 +78,7 @@ def test_lower_number_is_tried_again_until_losses_end() -> None:
     assert limit.window == 2 * ROOTS
 
 
-@pytest.mark.parametrize(
-    ("count", "again", "window"), [(TRIAL, 0, CUT + ROOTS), (100, 0.25, CUT)]
-)
+@pytest.mark.parametrize(("count", "again", "window"), [(TRIAL, 0, CUT + ROOTS), (100, 0.25, CUT)])
 def test_higher_number_is_kept_unless_losses_come_back(
     count: int, again: float, window: int
 ) -> None:
