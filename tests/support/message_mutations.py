@@ -92,6 +92,8 @@ def fill(message: Message, rng: random.Random, values: Mapping[str, Sequence[Any
     groups: set[str] = set()
     for field in rng.sample(list(message.DESCRIPTOR.fields), len(message.DESCRIPTOR.fields)):
         group = field.containing_oneof
+        if group is not None and len(group.fields) == 1:
+            group = None  # an optional field
         if rng.random() < _chance_to_omit(field, values) and not (
             group and group.name not in groups
         ):

@@ -110,6 +110,7 @@ def streams() -> dict[str, tuple[type[Message], str]]:
         "ServeRows": (pb.RowServerMessage, "attach"),
         "FollowAsWorker": (transfers_pb2.StationMessage, "register"),
         "FollowAsServer": (transfers_pb2.StationMessage, "register"),
+        "FollowAsReplica": (transfers_pb2.StationMessage, "register"),
     }
 
 
@@ -247,4 +248,5 @@ def test_requests_of_any_kind_leave_a_job_unharmed(tmp_path: Path) -> None:
     assert {"Join INVALID_ARGUMENT", "ServeRows INVALID_ARGUMENT"} <= set(codes)
     assert {"FollowAsWorker INVALID_ARGUMENT", "FollowAsServer INVALID_ARGUMENT"} <= set(codes)
     assert {"FollowAsWorker OK", "FollowAsServer OK"} <= set(codes), "some mutants have registered"
+    assert "FollowAsReplica INVALID_ARGUMENT" in codes
     assert codes["Join OK"] + codes["Join CANCELLED"], "no mutant has ever joined"
