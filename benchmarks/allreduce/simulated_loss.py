@@ -42,7 +42,7 @@ MODULES = {
         "stale",
     ),
     "timing": ("rtt", "trips"),
-    "values": ("quantization", "exact", "limbs", "limb_sums", "sums"),
+    "values": ("quantization", "exact", "limbs", "limb_sums", "ordered", "sums"),
 }
 FLAGS = [
     "-O2",

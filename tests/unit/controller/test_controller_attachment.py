@@ -195,5 +195,5 @@ def test_doctor_program(running: tuple[str, str], wanted: str, status: Status, t
 
 
 def test_program_missing(tmp_path: Path):
-    with pytest.raises(ProgramMissingError, match="make p4"):
+    with pytest.raises(ProgramMissingError, match="switchfold p4 compile"):
         load_program("narrow", tmp_path)

@@ -238,7 +238,7 @@ def test_absent_library_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     name = "switchfold.controller.database.postgres_connection"
     monkeypatch.delitem(sys.modules, name, raising=False)
-    with pytest.raises(ToolError, match=r"pip install 'switchfold\[postgres\]'"):
+    with pytest.raises(ToolError, match=r"pip install 'psycopg\[binary\]'"):
         opened("postgresql://127.0.0.1:1/state")
 
 
