@@ -41,7 +41,7 @@ def test_file_is_there_at_once_and_is_renewed(
     assert "sample 1 " in path.read_text("utf-8")
     assert "q ends" not in path.read_text("utf-8"), "there is no key to press"
     live.start()
-    wait_until(lambda: "sample 3 " in path.read_text("utf-8"), "no third sample")
+    wait_until(lambda: "sample 1 " not in path.read_text("utf-8"), "no second sample")
     live.close()
     assert f"sample {sampler.taken} " in path.read_text("utf-8")
     assert [each.name for each in tmp_path.iterdir()] == ["s1.live"]
