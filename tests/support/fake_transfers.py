@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from typing import Any, NamedTuple, cast
@@ -211,15 +212,17 @@ class FakeTransfers(transfers_pb2_grpc.TransfersServicer):
 
 
 def grant_everything(rate_bits_per_s: int = 1_000_000_000) -> Policy:
-    """Grant each request at once, in the order in which they come, to server 0 alone."""
-    sequences: list[int] = []
+    """Grant each request at once, each server's in the order in which they come."""
+    lock = threading.Lock()
+    granted_of: Counter[int] = Counter()
 
     def answer(fake: FakeTransfers, caller: Caller, message: api.StationMessage) -> None:
         if not message.HasField("requested"):
             return
         asked = message.requested
-        sequence = len(sequences)
-        sequences.append(asked.transfer_id)
+        with lock:
+            sequence = granted_of[asked.server_id]
+            granted_of[asked.server_id] += 1
         fake.tell(server(asked.server_id), expected(sequence, caller.station_id, asked.transfer_id))
         fake.tell(caller, granted(asked.transfer_id, sequence, (0.0, 1.0, rate_bits_per_s)))
 
