@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import socket
+import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -32,11 +33,14 @@ from benchmarks.transport.fabrics import (
 )
 from benchmarks.transport.readings import LinkReading
 from benchmarks.transport.worker import SessionPlan, WorkerPlan
-from switchfold.bmv2_topos import Testbed
+from switchfold.bmv2_topos import Host, Testbed
 from switchfold.bmv2_topos.errors import TestbedError
 from switchfold.bmv2_topos.processes.processes import ManagedProcess, log_tail
 
 _READY_S: Final = 120.0
+_AT_A_SWITCH: Final = {"SWITCHFOLD_INGRESS_PORT", "SWITCHFOLD_MAC"}
+_LOOK_S: Final = 1.0
+"""Pause between two looks for workers that have ended."""
 _SPARE_S: Final = 30.0
 """How much longer than its timeout a sum may take to fail."""
 
@@ -159,10 +163,10 @@ class TransportRig:
     def _open_plain(self, contenders: list[TransportContender], name: str) -> None:
         adders: list[str] = []
         plans: list[tuple[str, float | None, dict[str, Any]]] = []
-        served: dict[str, Any] = {"switch": adder_name(SERVER), "port": 1}
+        served: dict[str, Any] = {"switch": adder_name(SERVER)}
         for place, hosts, at in (
             ("server", (SERVER,), served),
-            ("shards", WORKERS, {"path": "transposed", "port": 1}),
+            ("shards", WORKERS, {"path": "transposed"}),
         ):
             here = [each for each in contenders if each.place == place]
             adders += hosts if here else ()
@@ -222,7 +226,7 @@ class TransportRig:
         listener = self._stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         listener.bind(plan.socket)
         listener.listen()
-        listener.settimeout(_READY_S)
+        listener.settimeout(_LOOK_S)
         processes = [
             start_module(
                 *(
@@ -232,22 +236,22 @@ class TransportRig:
                     [str(folder / "worker.json"), f"{number}"],
                 ),
                 node=host,
-                environment={
-                    **testbed.endpoint(host.worker_id).environment("none"),
-                    **module_environment(),
-                },
+                environment={**_place(testbed, host, is_plain=is_plain), **module_environment()},
             )
             for number, host in enumerate(hosts)
         ]
         lines: dict[int, TextIO] = {}
+        deadline_s = time.monotonic() + _READY_S
         while len(lines) < len(hosts):
             try:
                 connection, _ = listener.accept()
             except TimeoutError as exc:
-                logs = "\n".join(log_tail(process.log) for process in processes)
-                raise TransportRunError(
-                    f"workers are not ready after {_READY_S:g} s:\n{logs}"
-                ) from exc
+                ended = [each for each in processes if each.popen.poll() is not None]
+                if not ended and time.monotonic() < deadline_s:
+                    continue
+                what = "a worker ended" if ended else f"workers are not ready after {_READY_S:g} s"
+                logs = "\n".join(log_tail(process.log) for process in ended or processes)
+                raise TransportRunError(f"{what}:\n{logs}") from exc
             self._stack.enter_context(connection)
             connection.settimeout(self._size.timeout_s + _SPARE_S)
             line = self._stack.enter_context(connection.makefile("rw", encoding="utf-8"))
@@ -339,6 +343,16 @@ def job_of(contender: TransportContender) -> str:
     if not contender.has_datagrams:
         return ""
     return f"{contender.place}-{_tolerance_name(contender.tolerance)}"
+
+
+def _place(testbed: Testbed, host: Host, *, is_plain: bool) -> dict[str, str]:
+    """Return what a worker is told of its place.
+
+    On a plain fabric nothing of the switch next to it, which does not add: the controller lists it
+    behind a router.
+    """
+    place = testbed.endpoint(host.worker_id).environment("none")
+    return {name: text for name, text in place.items() if not (is_plain and name in _AT_A_SWITCH)}
 
 
 def _tolerance_name(tolerance: float | None) -> str:

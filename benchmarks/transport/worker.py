@@ -64,8 +64,6 @@ class SessionPlan:
     controller: str
     switch: str = ""
     """Name of the softswitch that adds; "": the controller finds the worker's switch."""
-    port: int | None = None
-    """Port of that switch; None: that of the worker's link."""
     path: PathOption = "auto"
 
 
@@ -190,8 +188,6 @@ class TransportWorker:
             "SWITCHFOLD_WORKER_ID": str(self._number),
             "SWITCHFOLD_NUM_WORKERS": str(len(self._plan.workers)),
         }
-        if plan.port is not None:
-            variables["SWITCHFOLD_INGRESS_PORT"] = str(plan.port)
         options = SessionOptions(
             timeout_s=self._plan.timeout_s,
             precision="block",

@@ -163,6 +163,8 @@ def _agreed(host: HostConfig, port: int | None, mac: str, where: str) -> tuple[i
         )
     if mac and mac != host.mac:
         raise InvalidJobError(
-            f"{where} says mac {mac}, but {host.name} ({host.address}) has {host.mac}"
+            f"{where} says mac {mac}, but {host.name} ({host.address}) has {host.mac} in the "
+            "controller's file; correct that, or state neither port nor MAC address there: a host "
+            "that is listed needs none, and one behind a router has the router's"
         )
     return host.port, host.mac

@@ -256,7 +256,7 @@ def test_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
         elements=9,
         timeout_s=1.5,
         sessions=(
-            replace(session, switch="on-h3", port=1),
+            replace(session, switch="on-h3"),
             replace(session, job="j", tolerance=0.1, path="transposed"),
         ),
         contenders={"server": "server-repair", "ring": ""},
