@@ -64,9 +64,6 @@ class GroupScene:
         self._stack = contextlib.ExitStack()
         self._port = 0
         self.scheduler = SceneScheduler()
-        for module in (fabric_worker, update_station):
-            patched = mock.patch.object(module, "TransferStation", self.scheduler.station)
-            self._stack.enter_context(patched)
         self._options = ServerOptions(
             num_workers=num_workers,
             log=None if folder is None else folder / "log",
@@ -79,6 +76,9 @@ class GroupScene:
             **({"transfers": bounded(None)} | server),
         )
         try:
+            for module in (fabric_worker, update_station):
+                patched = mock.patch.object(module, "TransferStation", self.scheduler.station)
+                self._stack.enter_context(patched)
             self.switch = self._stack.enter_context(RowSwitch(num_workers))
             self.link = GroupRowLink(self.switch)
             self.server = self._start()
