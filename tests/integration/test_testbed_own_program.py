@@ -172,7 +172,9 @@ def test_a_version_of_the_aggregation_program_gets_the_controller(
         assert str(tmp_path) in (made.run_directory / "controller.toml").read_text()
         client = OperatorClient(made.controller_address)
         wait_until(lambda: client.show_switch("s1").state == "ready", "a switch that is ready")
-        config = SwitchConfig(name="s1", address=made.switch_addresses["s1"])
+        address = made.switch_addresses["s1"]
+        folder = client.folder_for_switch(address, None)
+        config = SwitchConfig(name="s1", address=address, credentials=folder)
         assert asyncio.run(export_entries(config)).counts["multicast groups"] == 1
 
 
