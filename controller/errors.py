@@ -24,7 +24,8 @@ ControllerError
 │   ├── SwitchUnreachableError    nobody answers at the switch's P4Runtime address
 │   ├── WrongProgramError         the switch runs something else
 │   ├── ProgramMissingError       compiled artefacts of our program are not there
-│   └── SwitchUpdateError         the switch refused a read or a write
+│   ├── SwitchUpdateError         the switch refused a read or a write
+│   └── ReservedEntryError        an operator's entry is in a table or a range of the controller's
 └── JobError                      a refusal; carries the gRPC status that the worker sees
     ├── InvalidJobError           INVALID_ARGUMENT
     │   └── TransferRefusedError      a transfer, or a station's place, that makes no sense
@@ -157,6 +158,12 @@ class ProgramMissingError(SwitchError):
 
 class SwitchUpdateError(SwitchError):
     """The switch refused a read or a write."""
+
+
+class ReservedEntryError(SwitchError):
+    """An operator's entry is in a table or a range that the controller keeps for itself."""
+
+    status = grpc.StatusCode.PERMISSION_DENIED
 
 
 class JobError(ControllerError):

@@ -17,6 +17,7 @@ from .output import (
     print_table,
 )
 from .p4.entries import show_entries
+from .p4.own_entries import show_table, write_entries
 
 _EXIT_CODES = "Exit codes: 0 done, 1 no such switch, 3 no controller."
 
@@ -120,7 +121,8 @@ def show_switch(name: str, client: OperatorClient, is_json: bool) -> None:
         _print_losses(message)
 
 
-switch.add_command(show_entries)
+for command in (show_entries, show_table, write_entries):
+    switch.add_command(command)
 
 
 def _range(first: int, count: int) -> str:

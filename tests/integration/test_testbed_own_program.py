@@ -20,9 +20,12 @@ from switchfold.bmv2_topos.processes.daemons import Target
 from switchfold.bmv2_topos.processes.own_program import OwnProgram
 from switchfold.bmv2_topos.processes.plain_switch import PlainSwitch
 from switchfold.bmv2_topos.topology.topology import single_switch
+from switchfold.controller.api.operator_client import OperatorClient
 from switchfold.controller.config import SwitchConfig
+from switchfold.controller.database.database import MAX_TREE_ID
 from switchfold.controller.switches.entry_export import export_entries
 from switchfold.p4src.own_program import program_files_in
+from time_bound import wait_until
 
 PROGRAMS = Path(__file__).parents[1] / "pipeline" / "programs"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "softswitch"
@@ -149,15 +152,30 @@ def test_plain_switch_has_program_and_entries(
     assert ("register cells" in str(found.unreadable)) == (target == "bmv2")
 
 
-def test_a_version_of_the_aggregation_program_gets_the_controller(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "target", ["softswitch", pytest.param("bmv2", marks=[*needs_root, *needs_bmv2])]
+)
+def test_a_version_of_the_aggregation_program_gets_the_controller(
+    target: Target, tmp_path: Path
+) -> None:
+    """The controller leaves the user's entries that the switch starts with."""
     ours = p4src.artefacts("narrow")
     for path, name in ((ours.json, "mine.json"), (ours.p4info, "mine.p4info.txtpb")):
         shutil.copy(path, tmp_path / name)
-    program = OwnProgram(files=program_files_in(tmp_path))
-    with Testbed(single_switch(1), mode="udp", program=program) as made:
+    entries = tmp_path / "entries.txt"
+    entries.write_text(f"multicast_group {MAX_TREE_ID + 1} 1\n")
+    program = OwnProgram(files=program_files_in(tmp_path), entries=entries)
+    mode = "veth" if target == "bmv2" else "udp"
+    with Testbed(single_switch(1), target=target, mode=mode, program=program) as made:
         processes = {process for process, _, _ in made.status().processes}
         assert processes == {"s1", "controller"}
         assert str(tmp_path) in (made.run_directory / "controller.toml").read_text()
+        client = OperatorClient(made.controller_address)
+        wait_until(lambda: client.show_switch("s1").state == "ready", "a switch that is ready")
+        address = made.switch_addresses["s1"]
+        folder = client.folder_for_switch(address, None)
+        config = SwitchConfig(name="s1", address=address, credentials=folder)
+        assert asyncio.run(export_entries(config)).counts["multicast groups"] == 1
 
 
 def test_entries_that_do_not_fit_are_told(tmp_path: Path) -> None:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of docs/tutorial run as they stand, and print what the pages show.
 
-Testbeds are recorded where no other test looks, and have another name than a user's. The page on
-training would take as long as all others together: its commands are checked, and not run.
-test_pytorch_examples.py runs its program.
+Testbeds are recorded where no other test looks, and have another name than a user's. What the
+commands write is in a folder of the test's. The page on training would take as long as all others
+together: its commands are checked, and not run. test_pytorch_examples.py runs its program.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,11 +24,17 @@ from switchfold.bmv2_topos import state
 from switchfold.controller.__main__ import run
 from switchfold.controller.cli import output
 from switchfold.controller.cli.manual.programs import children, program_context
+from switchfold.p4src.compile import COMPILER
+from switchfold.p4src.own_program import copy_sources
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ROOT / "docs" / "tutorial"
-RUN, CHECKED = ("first_sum", "first_tree", "hot_parameters"), ("first_training",)
+PAGES, EXAMPLES = ROOT / "docs" / "tutorial", ROOT / "examples"
+RUN = ("first_sum", "first_tree", "hot_parameters", "own_table")
+CHECKED = ("first_training",)
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+INCLUDED = re.compile(r"^<!-- (\S+) -->\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+TOOLS = ("cp", "patch")
+"""Programs beside ours that a reader types; they print nothing that a page shows."""
 ANYTHING = "..."
 TIMEOUT_S = 600
 SWITCHFOLD = """
@@ -64,12 +71,20 @@ class Reader:
     def __init__(self, records: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self._records = records
         self._capsys = capsys
+        self._up_options: list[str] = []
+
+    def choose(self, *options: str) -> None:
+        """Add options to each `testbed up`."""
+        self._up_options += options
 
     def type(self, words: list[str]) -> str:
         """Run a command, which must not fail."""
         program, *arguments = words
         if program == "python":
-            return self._start(*arguments)
+            return self._start(sys.executable, *arguments)
+        if program in TOOLS:
+            self._start(*words)
+            return ""
         assert program == "switchfold", words
         if arguments[0] == "testbed":
             return self.testbed(*arguments[1:])
@@ -82,12 +97,13 @@ class Reader:
     def testbed(self, verb: str, *arguments: str) -> str:
         """Run a verb of `switchfold testbed`; its processes are children of none of ours."""
         named = ["testbed", verb, "--name", f"tutorial{os.getpid()}", *arguments]
-        return self._start("-c", SWITCHFOLD, str(self._records), *named)
+        if verb == "up":
+            named += self._up_options
+        return self._start(sys.executable, "-c", SWITCHFOLD, str(self._records), *named)
 
     def _start(self, *words: str) -> str:
         done = subprocess.run(
-            [sys.executable, *words],
-            cwd=ROOT,
+            words,
             env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
             capture_output=True,
             text=True,
@@ -100,10 +116,16 @@ class Reader:
 
 @pytest.fixture
 def reader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> Iterator[Reader]:
     for module in (state, output):
         monkeypatch.setattr(module, "records_directory", lambda: tmp_path)
+    folder = tmp_path_factory.mktemp("reader")
+    (folder / "examples").symlink_to(EXAMPLES)
+    monkeypatch.chdir(folder)
     made = Reader(tmp_path, capsys)
     yield made
     if any(tmp_path.glob("tutorial*")):  # a command has failed in between
@@ -116,11 +138,13 @@ def is_shown(line: str, text: str) -> bool:
     return re.search(f"^{pattern}$", text, re.MULTILINE) is not None
 
 
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("name", RUN)
-def test_page_prints_what_it_shows(name: str, reader: Reader) -> None:
-    if name == "hot_parameters" and os.geteuid() != 0:
-        pytest.skip("network namespaces need root")
+def require(program: str) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not on the PATH")
+
+
+def follow(name: str, reader: Reader) -> None:
+    """Do what a page says, and compare what is printed with what it shows."""
     compared = 0
     for commands, expected in sections(name):
         printed = "".join(map(reader.type, commands))
@@ -128,6 +152,51 @@ def test_page_prints_what_it_shows(name: str, reader: Reader) -> None:
         assert not missing, f"{commands} printed no {missing}:\n{printed}"
         compared += len(expected)
     assert compared > 0
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.p4c if name == "own_table" else ()) for name in RUN],
+)
+def test_page_prints_what_it_shows(name: str, reader: Reader) -> None:
+    if name == "hot_parameters" and os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    if name == "own_table":
+        require(COMPILER)
+    follow(name, reader)
+
+
+@pytest.mark.p4c
+@pytest.mark.bmv2
+@pytest.mark.root
+@pytest.mark.timeout(1800)
+def test_own_table_on_bmv2(reader: Reader) -> None:
+    require(COMPILER)
+    require("simple_switch_grpc")
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    reader.choose("--target", "bmv2")
+    follow("own_table", reader)
+
+
+def test_own_table_shows_its_files_as_they_are() -> None:
+    """Without their licence, and with a command that prints them where there are no others."""
+    shown = dict(INCLUDED.findall((PAGES / "own_table.md").read_text("utf-8")))
+    files = {str(path.relative_to(ROOT)): path for path in (EXAMPLES / "own_table").iterdir()}
+    assert set(shown) == set(files)
+    for name, path in files.items():
+        text = re.sub(r"\A(//.*\n)*", "", path.read_text("utf-8"))
+        assert shown[name].removeprefix(f"$ cat {name}\n") == text, name
+
+
+def test_change_of_the_own_table_fits_the_sources(tmp_path: Path) -> None:
+    """Also where there is no p4c: the change must be renewed with what it is made to."""
+    copy_sources(tmp_path / "mine")
+    change = EXAMPLES / "own_table" / "sender.diff"
+    command = ["patch", "--fuzz=0", "-d", str(tmp_path / "mine"), "-p1", "-i", str(change)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("name", CHECKED)

@@ -60,35 +60,38 @@ def show_entries(  # noqa: PLR0913 - click passes options by name
     """  # fmt: skip
     if out is not None and out.suffix != ".txtpb":
         raise click.UsageError(f"--out {out}: the name of a WriteRequest's text ends in .txtpb")
-    config = _switch(client, name, address, device_id)
-    folder = client.folder_for_switch(config.address, switch_credentials)
-    found = asyncio.run(
-        export_entries(
-            SwitchConfig(
-                name=config.name,
-                address=config.address,
-                device_id=config.device_id,
-                credentials=folder,
-            ),
-            has_registers=has_registers,
-        )
-    )
+    config = named_switch(client, name, address, device_id, switch_credentials)
+    found = asyncio.run(export_entries(config, has_registers=has_registers))
     _write(found, out)
 
 
-def _switch(
-    client: OperatorClient, name: str | None, address: str | None, device_id: int
+def named_switch(
+    client: OperatorClient,
+    name: str | None,
+    address: str | None,
+    device_id: int,
+    credentials: Path | None,
 ) -> SwitchConfig:
+    """Return how to call switch NAME of the controller, or that at an address.
+
+    Raises UsageError if no switch, or more than one, is meant.
+    """
     if address is not None:
         check_endpoint("--address", address)
-        return SwitchConfig(name=name or "s1", address=address, device_id=device_id)
-    switches = client.list_switches()
-    found = [switch for switch in switches if name in (None, switch.name)]
-    if len(found) != 1:
-        known = ", ".join(switch.name for switch in switches)
-        raise click.UsageError(f"choose one switch (known: {known})")
-    only = found[0]
-    return SwitchConfig(name=only.name, address=only.address, device_id=only.device_id)
+        name = name or "s1"
+    else:
+        switches = client.list_switches()
+        found = [switch for switch in switches if name in (None, switch.name)]
+        if len(found) != 1:
+            known = ", ".join(switch.name for switch in switches)
+            raise click.UsageError(f"choose one switch (known: {known})")
+        name, address, device_id = found[0].name, found[0].address, found[0].device_id
+    return SwitchConfig(
+        name=name,
+        address=address,
+        device_id=device_id,
+        credentials=client.folder_for_switch(address, credentials),
+    )
 
 
 def _write(found: ExportedEntries, out: Path | None) -> None:
