@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-torch lock licences audit demo test smoke test-unit long-tests test-races test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
-	docs p4 switch wheel bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib sanitize-threads instrument-addresses instrument-threads fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak clean
+	docs screens p4 switch wheel bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib sanitize-threads instrument-addresses instrument-threads fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak clean
 
 help:
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
@@ -215,6 +215,9 @@ format: $(VENV)/.dev-installed ## Rewrite the sources in the house style
 
 docs: $(VENV)/.dev-installed ## Build build/docs: the pages, and the reference of what is public; checks every link
 	$(BIN)/mkdocs build --quiet --strict
+
+screens: $(VENV)/.dev-installed ## Take the pictures docs/images/screen_*.png again, from testbeds (needs root, chromium and chromedriver)
+	$(BIN)/python docs/build_screens.py
 
 p4: $(VENV)/.dev-installed ## Compile p4src with the p4c on the PATH (or: docker compose run --rm p4c)
 	$(BIN)/python -m switchfold.p4src.compile

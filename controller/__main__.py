@@ -138,7 +138,7 @@ def _version() -> str:
     try:
         return metadata.version("switchfold")
     except metadata.PackageNotFoundError:
-        return "0.1.0 (not installed)"
+        return "unknown (not installed)"
 
 
 @click.group(

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import re
 import signal
 import sys
 import tempfile
@@ -15,15 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from deployed_lan import HERE, HOSTS, deploy, run_on_all
 from plain_lan import PlainLan
 from switchfold.controller.config import load_config
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "deployment.md").read_text("utf-8")
-HERE = "192.168.7.10"
-HOSTS = ("192.168.7.11", "192.168.7.12", "192.168.7.13")
 CABLED = ("10.0.0.11", "10.0.0.12", "10.0.0.13")
-MOST_COMMANDS = 6
 
 pytestmark = [
     pytest.mark.root,
@@ -68,53 +62,14 @@ LONG = (
     wait_for("end")
 """
 )
-TRAIN = """
-import torch
-import torch.distributed as dist
-
-dist.init_process_group("switchfold")
-tensor = torch.full((100_000,), float(dist.get_rank() + 1))
-dist.all_reduce(tensor)
-assert (tensor == 6).all()
-said = [None] * dist.get_world_size()
-dist.all_gather_object(said, dist.get_rank())
-assert said == [0, 1, 2]
-print("summed by the switch and gathered by Gloo")
-dist.destroy_process_group()
-"""
-
-
-def commands(marker: str) -> list[str]:
-    """Return the commands of the block behind a marker, as they stand in the page."""
-    block = PAGE[PAGE.index(f"<!-- {marker}: run by") :].split("```")[1]
-    return block.removeprefix("sh\n").replace("\\\n", "").strip().splitlines()
-
-
-def test_a_first_run_takes_few_commands() -> None:
-    install = [line for line in PAGE.splitlines() if "pip install" in line]
-    assert len(install) == 1
-    assert len(install + commands("commands") + commands("commands of each host")) <= MOST_COMMANDS
 
 
 @pytest.fixture(scope="module")
 def lan() -> Iterator[PlainLan]:
     # Paths of sockets are short.
     with PlainLan(Path(tempfile.mkdtemp(prefix="sf-")), (HERE, *HOSTS)) as made:
-        for command in commands("commands"):
-            said = made.run(HERE, command)
-            if "deploy init" in command:
-                assert "nobody has it" in said
-            if "doctor" in command:
-                assert re.search(r"ok +switch s1 program", said), said
-                assert not re.search(r"^fail", said, re.MULTILINE), said
+        deploy(made)
         yield made
-
-
-def run_on_all(lan: PlainLan, command: str) -> list[str]:
-    running = [lan.start(address, command) for address in HOSTS]
-    said = [process.communicate(timeout=400)[0] for process in running]
-    assert [process.returncode for process in running] == [0, 0, 0], "\n".join(said)
-    return said
 
 
 def test_hosts_sum_over_a_softswitch_with_one_card(lan: PlainLan) -> None:
@@ -215,12 +170,3 @@ def test_a_p4runtime_switch_says_where_the_hosts_are(cabled: PlainLan) -> None:
         " --listen 192.168.1.5:50551",
     )
     assert ports_of(cabled) == {"10.0.0.11": 4, "10.0.0.12": 9, "10.0.0.13": 2}
-
-
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
-def test_torchrun_trains_over_it(lan: PlainLan) -> None:
-    for address in HOSTS:
-        (lan.home(address) / "train.py").write_text(TRAIN)
-    (command,) = commands("commands of each host")
-    said = run_on_all(lan, command)
-    assert all("summed by the switch and gathered by Gloo" in text for text in said)

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from page_commands import blocks, is_shown
 from switchfold.bmv2_topos import state
 from switchfold.controller.__main__ import run
 from switchfold.controller.cli import output
@@ -31,11 +32,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES, EXAMPLES = ROOT / "docs" / "tutorial", ROOT / "examples"
 RUN = ("first_sum", "first_tree", "hot_parameters", "own_table")
 CHECKED = ("first_training",)
-BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 INCLUDED = re.compile(r"^<!-- (\S+) -->\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 TOOLS = ("cp", "patch")
 """Programs beside ours that a reader types; they print nothing that a page shows."""
-ANYTHING = "..."
 TIMEOUT_S = 600
 SWITCHFOLD = """
 import sys
@@ -52,17 +51,10 @@ def sections(name: str) -> Iterator[tuple[list[list[str]], list[str]]]:
 
     Blocks of text in which commands begin with a dollar are for reading.
     """
-    commands: list[list[str]] = []
-    for kind, text in BLOCK.findall((PAGES / f"{name}.md").read_text("utf-8")):
-        if kind == "sh":
-            if commands:
-                yield commands, []
-            commands = [shlex.split(line, comments=True) for line in text.splitlines()]
-        elif commands and not text.startswith("$"):
-            yield commands, text.splitlines()
-            commands = []
-    if commands:
-        yield commands, []
+    for block in blocks((PAGES / f"{name}.md").read_text("utf-8")):
+        if not block.is_prompted:
+            words = [shlex.split(line, comments=True) for line in block.commands]
+            yield words, block.expected
 
 
 class Reader:
@@ -130,12 +122,6 @@ def reader(
     yield made
     if any(tmp_path.glob("tutorial*")):  # a command has failed in between
         made.testbed("down")
-
-
-def is_shown(line: str, text: str) -> bool:
-    """Return whether a text has a line like this, where dots stand for anything."""
-    pattern = re.escape(line).replace(re.escape(ANYTHING), ".+")
-    return re.search(f"^{pattern}$", text, re.MULTILINE) is not None
 
 
 def require(program: str) -> None:

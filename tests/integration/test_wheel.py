@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -16,6 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from built_wheel import build, copy_sources, made, wheel
+
+__all__ = ["made", "wheel"]
 
 pytestmark = pytest.mark.timeout(1200)  # the first test waits for compilers
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,48 +68,8 @@ else:
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of what the package is built from, without anything built."""
     folder = tmp_path_factory.mktemp("source")
-    ignored = shutil.ignore_patterns(
-        ".*", "__pycache__", "*.egg-info", "*.so", "build", "report", "tests"
-    )
-    for name in ("src", "bmv2_topos", "controller", "hostlib", "softswitch"):
-        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=ignored)
-    shutil.copytree(ROOT / "p4src", folder / "p4src", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, folder / name)
+    copy_sources(folder)
     return folder
-
-
-def build(source: Path, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Make the sdist of a copy, and from that the wheel, in a folder, as `make wheel` does.
-
-    With the setuptools of this environment: no registry is asked.
-    """
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder)]
-    return subprocess.run(
-        [*command, str(source)],
-        env={**os.environ, **variables},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-
-
-@pytest.fixture(scope="module")
-def made(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the sdist and the wheel of this tree."""
-    folder = tmp_path_factory.mktemp("made")
-    done = build(source, folder)
-    assert done.returncode == 0, done.stdout
-    return folder
-
-
-@pytest.fixture(scope="module")
-def wheel(made: Path) -> Path:
-    """The wheel of this tree."""
-    (built,) = made.glob("*.whl")
-    return built
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Final, Self
 
 import unit_runner
+from clean_machine import SYSTEM_PATH, write_python
 from unit_runner import CACHE
 
 INTERFACE = "eth0"
@@ -32,11 +33,12 @@ STAND_INS = {
 PROGRAMS = ("switchfold.controller", "switchfold.softswitch", "torch.distributed.run")
 ALONE = """\
 test ! -d /run/switchfold || mount -t tmpfs tmpfs /run/switchfold
+test -z "$INSTALLED" || mount --bind "$INSTALLED" /opt
 exec sh -c "$1"
 """
 """Testbeds of this machine are not those of others: `ip netns exec` has its own mounts."""
 NAMES = ("switchfold", "softswitch", "torchrun")
-
+INSTALLED_PROGRAMS = "/opt/switchfold/bin"
 
 _NUMBERS: Final = itertools.count()
 """Of the networks of this process."""
@@ -49,19 +51,35 @@ def ip(*words: str) -> None:
 class PlainLan:
     """A bridge, and a machine for each address, all with interface eth0."""
 
-    def __init__(self, folder: Path, addresses: Sequence[str], *, is_bridged: bool = True) -> None:
-        """`is_bridged`: one network; else all others are cabled to the first machine alone."""
+    def __init__(
+        self,
+        folder: Path,
+        addresses: Sequence[str],
+        *,
+        is_bridged: bool = True,
+        installed: Path | None = None,
+    ) -> None:
+        """`is_bridged`: one network; else all others are cabled to the first machine alone.
+
+        `installed`: the folder that all machines have as /opt. There is nothing of ours then but
+        what is installed in /opt/switchfold, and no variables but PATH, HOME and LANG.
+        """
         self.folder = folder
         self.addresses = tuple(addresses)
         self._prefix = f"sfd{os.getpid()}x{next(_NUMBERS)}"
         self._is_bridged = is_bridged
+        self._installed = installed
         self._running: list[subprocess.Popen[str]] = []
         programs = folder / "bin"
         programs.mkdir()
-        commands = STAND_INS | {
-            name: f'exec {sys.executable} -m {module} "$@"'
-            for name, module in zip(NAMES, PROGRAMS, strict=True)
-        }
+        commands = dict(STAND_INS)
+        if installed:
+            write_python(programs)
+        else:
+            commands |= {
+                name: f'exec {sys.executable} -m {module} "$@"'
+                for name, module in zip(NAMES, PROGRAMS, strict=True)
+            }
         for name, text in commands.items():
             (programs / name).write_text(f"#!/bin/sh\n{text}\n")
             (programs / name).chmod(0o755)
@@ -100,19 +118,13 @@ class PlainLan:
 
     def start(self, address: str, command: str) -> subprocess.Popen[str]:
         """Start a command of a shell on a machine, in the home of its user."""
-        variables = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("SWITCHFOLD_", "PET_", "GLOO_", "SUDO_", "MASTER_"))
-        }
         process = subprocess.Popen(
             ["ip", "netns", "exec", self.namespace(address), "sh", "-c", ALONE, "sh", command],
             cwd=self.home(address),
-            env=variables
+            env=self._variables()
             | {
                 "HOME": str(self.home(address)),
                 "HOMES": str(self.folder / "homes"),
-                "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
                 "UNIT_RUNNER": str(self.folder / "units"),
                 "XDG_CACHE_HOME": str(CACHE),  # what softswitch has compiled before
             },
@@ -123,6 +135,17 @@ class PlainLan:
         )
         self._running.append(process)
         return process
+
+    def _variables(self) -> dict[str, str]:
+        if self._installed:
+            path = f"{self.folder / 'bin'}:{INSTALLED_PROGRAMS}:{SYSTEM_PATH}"
+            return {"PATH": path, "LANG": "C.UTF-8", "INSTALLED": str(self._installed)}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("SWITCHFOLD_", "PET_", "GLOO_", "SUDO_", "MASTER_"))
+        }
+        return kept | {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "INSTALLED": ""}
 
     def run(self, address: str, command: str, timeout_s: float = 240.0) -> str:
         """Run a command of a shell on a machine; return what it printed."""

@@ -65,5 +65,11 @@ def shorten_folder(config: pytest.Config) -> None:
         config.option.basetemp = str(base.with_name(base.name.removeprefix("popen-gw")))
 
 
+def run_folder(factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the temporary files of all processes of this run."""
+    own = factory.getbasetemp()
+    return own.parent if _is_one_of_many() else own
+
+
 def _is_one_of_many() -> bool:
     return "PYTEST_XDIST_WORKER" in os.environ
