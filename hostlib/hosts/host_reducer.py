@@ -61,6 +61,11 @@ class HostStream:
         return 0
 
     @property
+    def incast_trials(self) -> int:
+        """0: no chunks go to roots."""
+        return 0
+
+    @property
     def is_empty(self) -> bool:
         """Whether no tensor is being reduced."""
         return not self._unfinished

@@ -279,6 +279,7 @@ class StreamStateStruct(ctypes.Structure):
         ("round_trip_s", c_double),
         ("outstanding", c_uint32),
         ("window", c_uint32),
+        ("incast_trials", c_uint64),
     )
 
 

@@ -86,6 +86,11 @@ class SlotStream:
         """Smoothed round-trip time, 0 before the first measurement."""
         return self._state.round_trip_s
 
+    @property
+    def incast_trials(self) -> int:
+        """How often other numbers of chunks under way were tried; see `incast.h`."""
+        return self._state.incast_trials
+
     def enqueue(self, source: ChunkSource) -> None:
         """Append a tensor to the sequence."""
         tensor = _StreamedTensor(source)
