@@ -14,7 +14,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native.library import StreamStateStruct, library
+from ..native.library import library
+from ..native.structures import StreamStateStruct
 from ..summation.chunks import BLOCK_CHUNKS, ChunkSource
 from ..summation.native_source import NativeSource
 from .counters import StreamCounters

@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from ...errors import HostlibError, StorageDamagedError
 from ..storage import ServerStorage
 from .change import ShardPlace
+from .defined_table import DefinedTable, Push, SetRate
 from .definition import TableDefinition
-from .state import KEY_BYTES, DefinedTable, Push, SetRate, TableState, WorkerProgress
+from .state import KEY_BYTES, TableState, WorkerProgress
 
 PLACEMENT: Final = "placement"
 _WORKERS: Final = "workers"
