@@ -177,6 +177,7 @@ class HostReducer:
         self._news.clear()
         while self._done:
             self._done.popleft()()
+        self.failure = self.failure or self._server.loop.failure
         return Arrivals()
 
     def interrupt(self) -> None:
