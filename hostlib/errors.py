@@ -22,6 +22,7 @@ HostlibError
 |- AllgatherTimeoutError (also TimeoutError): names workers whose blocks or receipts did not come
 |- MulticastUnavailableError: no switch can copy blocks in the job's present view
 |- RoundClosedError: the job went on without this worker
+|- ThreadFailedError: a defect ended a thread of this library; names the thread and the cause
 |- SessionError
 |  |- SessionClosedError
 |  |- SessionBrokenError: an earlier failure left the slots out of step
@@ -190,6 +191,10 @@ class MulticastUnavailableError(HostlibError):
 
 class RoundClosedError(HostlibError):
     """The job closed a round without this worker, which is now behind."""
+
+
+class ThreadFailedError(HostlibError):
+    """A thread of this library ended by an exception that nobody expected: a defect."""
 
 
 class SessionError(HostlibError):

@@ -97,7 +97,7 @@ class TransferFuture(Generic[Result]):
     def _run(self, callback: Callable[[Self], None]) -> None:
         try:
             callback(self)
-        except Exception:
+        except BaseException:  # SystemExit, too, would end the thread that all transfers need
             _logger.exception("callback of %s %d failed", self._kind, self.tensor_id)
 
 

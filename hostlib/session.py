@@ -375,7 +375,8 @@ class Session:
         `value_packets_marked` counts results that met congestion. `value_packets_retransmitted`
         counts the packets that were sent again: `value_packets_fast_retransmitted` of them because
         later results had shown a loss, `value_packets_probe_retransmitted` after silence, and the
-        others because a timer had run out.
+        others because a timer had run out. `incast_trials` counts how often another number of
+        chunks towards each root was tried, with `dynamic_incast`.
         """
         counts = self._engine.statistics
         for cause, number in list(self._transport.counters.items()):

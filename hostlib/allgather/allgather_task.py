@@ -22,7 +22,8 @@ from ..errors import (
     UnsupportedDtypeError,
 )
 from ..future import AllgatherFuture
-from ..native.library import AllgatherStruct, address
+from ..native.library import address
+from ..native.structures import AllgatherStruct
 from ..peers.results import ALLGATHER, RetainedResult
 
 WORD_BYTES = 4

@@ -28,6 +28,7 @@ from ..errors import (
     WorkerArrivalError,
     WorkerTakenError,
 )
+from ..guarded_thread import GuardedThread
 from ..slots.wire import WIRE_VERSION
 from .controller_addresses import ControllerAddresses, named_leader
 from .controller_channel import ControllerChannel
@@ -85,14 +86,14 @@ class GrpcControllerLink:
         self._join_deadline_s = 0.0
         self._life = ControllerLife(self._controllers)
         self._is_closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="switchfold-lease", daemon=True)
+        self._thread = GuardedThread(self._run, name="switchfold-lease", on_failed=self._fail)
 
     def join(self, timeout_s: float, taken_wait_s: float = 0.0) -> JobView:
         """Open the stream, wait for the join reply and return the job's view.
 
         While the job still runs with an earlier process in this worker's place, asks again for
         `taken_wait_s`. Raises ConfigurationError, CredentialsError, ControllerUnreachableError,
-        JobRefusedError, WorkerArrivalError or VersionMismatchError.
+        JobRefusedError, WorkerArrivalError, VersionMismatchError or ThreadFailedError.
         """
         try:
             self._request.join_request(None)
@@ -441,6 +442,11 @@ class GrpcControllerLink:
             f"the controller at {self._controllers} does not let worker {self._request.worker_id} "
             f"come back to job {self._request.job!r}: {error.details()}"
         )
+
+    def _fail(self, error: HostlibError) -> None:
+        """End the job, as nothing renews the lease any more."""
+        if not self._is_closing.is_set():
+            self._end(error)
 
     def _end(self, error: HostlibError) -> None:
         with self._lock:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, Generic, Protocol, TypeVar, final
 
 from ..errors import ControllerUnreachableError, CredentialsError, HostlibError, WorkerTakenError
+from ..guarded_thread import GuardedThread
 
 FIRST_PAUSE_S: Final = 0.05
 """Pause before the first attempt to reach the controller again."""
@@ -54,8 +55,9 @@ class KeptStream(Generic[Stream, Event]):
         """`open_stream` may raise CredentialsError; `events` gives those of a stream.
 
         `on_open(stream)`: before its first event, with `lock` held. `on_broken()`: an event came,
-        and now the stream is gone. `on_failed(error)`: the controller refuses the caller, and there
-        is no further attempt. `may_reopen(error)` returns whether a refusal that ended a stream,
+        and now the stream is gone. `on_failed(error)`: the controller refuses the caller, or
+        something here has raised what nobody expected (ThreadFailedError), and there is no further
+        attempt. `may_reopen(error)` returns whether a refusal that ended a stream,
         after an event came, concerns no later stream. `name` is the thread's, `meanwhile` says what
         goes on without the controller.
         """
@@ -71,7 +73,7 @@ class KeptStream(Generic[Stream, Event]):
         self._on_open = on_open
         self._meanwhile = meanwhile
         self._is_closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = GuardedThread(self._run, name=name, on_failed=self._fail)
 
     def start(self) -> None:
         """Open the stream in the thread; keeps trying while nobody answers."""

@@ -23,7 +23,7 @@ from ..errors import (
 )
 from ..future import AllreduceFuture
 from ..loss_tolerance import Delivery, LossTolerance
-from ..native.library import ToleranceStruct
+from ..native.structures import ToleranceStruct
 from ..options import ReduceOperation, Summation
 from ..peers.results import RetainedResult
 from ..summation.chunks import (

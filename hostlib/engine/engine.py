@@ -225,7 +225,7 @@ class Engine:
                     self._tick()
         except HostlibError as error:
             self._end_all(error)
-        except Exception as error:
+        except BaseException as error:  # by SystemExit, too, nobody would be told
             _logger.exception("the I/O thread of job %d failed", self.view.job)
             broken = SessionBrokenError(f"the I/O thread failed: {error!r}; join the job again")
             broken.__cause__ = error

@@ -47,6 +47,11 @@ class ChunkStream(Protocol):
         """Most chunks that may be without result now, 0 where nothing limits them."""
         ...
 
+    @property
+    def incast_trials(self) -> int:
+        """How often other numbers of chunks under way were tried, with `dynamic_incast`."""
+        ...
+
 
 class Arrivals(NamedTuple):
     """What came during a poll."""

@@ -19,6 +19,7 @@ from ..errors import (
     ResultTimeoutError,
     RoundClosedError,
 )
+from ..guarded_thread import thread_failure
 from ..peers import PeerServer, RetainedResult
 
 ATTEMPT_S = 1.0
@@ -74,7 +75,13 @@ class ResultFetcher:
         while not self._is_closing.is_set():
             request = self._requests.get()
             if request is not None:
-                self._on_fetched(request, self._fetch(request))
+                self._on_fetched(request, self._answer(request))
+
+    def _answer(self, request: Request) -> FetchAnswer:
+        try:
+            return self._fetch(request)
+        except BaseException as cause:  # a defect: later requests are answered, too
+            return thread_failure(cause)
 
     def _fetch(self, request: Request) -> FetchAnswer:
         give_up_s = time.monotonic() + UNREACHABLE_S

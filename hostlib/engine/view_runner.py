@@ -409,7 +409,7 @@ def _is_complete(task: Task, reducer: Reducer, *, is_elsewhere: bool) -> bool:
 
 
 def _stream_counts(reducer: Reducer) -> Counter[str]:
-    counts: Counter[str] = Counter()
+    counts = Counter(incast_trials=reducer.values.incast_trials)
     for name, stream in (("exponent", reducer.exponents), ("value", reducer.values)):
         for key, number in vars(stream.counters).items():
             counts[f"{name}_packets_{key}"] = number

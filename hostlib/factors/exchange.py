@@ -143,6 +143,7 @@ class FactorExchange:
             job=self.options.job,
         )
         self._loop.run(self._check_deadlines)
+        self._loop.on_failure(self._fail_all)
 
     def exchange(self, key: str, u: Floats, v: Floats, iteration: int) -> Future[list[FactorPair]]:
         """Send factors u [K, M] and v [K, N]; the future has all factors in worker order.
@@ -185,8 +186,11 @@ class FactorExchange:
             self._is_closed = True
         if self._mesh is not None:
             self._mesh.close()
-            for exchange in list(self._open.values()):
-                exchange.fail(PeerClosedError("the exchange of factors is closed"))
+            self._fail_all(PeerClosedError("the exchange of factors is closed"))
+
+    def _fail_all(self, error: PeerClosedError) -> None:
+        for exchange in list(self._open.values()):
+            exchange.fail(error)
 
     def __enter__(self) -> Self:
         return self

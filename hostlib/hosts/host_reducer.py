@@ -61,6 +61,11 @@ class HostStream:
         return 0
 
     @property
+    def incast_trials(self) -> int:
+        """0: no chunks go to roots."""
+        return 0
+
+    @property
     def is_empty(self) -> bool:
         """Whether no tensor is being reduced."""
         return not self._unfinished
@@ -172,6 +177,7 @@ class HostReducer:
         self._news.clear()
         while self._done:
             self._done.popleft()()
+        self.failure = self.failure or self._server.loop.failure
         return Arrivals()
 
     def interrupt(self) -> None:

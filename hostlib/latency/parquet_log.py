@@ -149,9 +149,10 @@ class ParquetLog:
                 write_page_checksum=True,
             )
             os.replace(unfinished, path)
-        except OSError as error:
+        except Exception as error:  # pyarrow has errors of its own; the next file may succeed
             self.dropped += len(rows)
-            _logger.error("lost %d rows of the latency log: %s", len(rows), error)
+            trace = None if isinstance(error, OSError) else error
+            _logger.error("lost %d rows of the latency log: %s", len(rows), error, exc_info=trace)
         else:
             self._told = totals
 

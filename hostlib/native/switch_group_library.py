@@ -13,7 +13,8 @@ from ctypes import c_bool, c_double, c_uint8, c_uint32, c_uint64, c_void_p
 from typing import Any, Final
 
 from ..slots.wire import HEADER_BYTES
-from .library import CongestionStruct, RttStruct, declare, library
+from .library import declare, library
+from .structures import CongestionStruct, RttStruct
 
 
 class GroupChunkState(enum.IntEnum):

@@ -18,15 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..transports.base import Datagrams, Offloads
-from .library import (
-    BATCH,
-    RECEIVE_ROWS,
-    SEND_ROWS,
-    FramesStruct,
-    PacketLinkStruct,
-    address,
-    library,
-)
+from .library import address, library
+from .structures import BATCH, RECEIVE_ROWS, SEND_ROWS, FramesStruct, PacketLinkStruct
 
 
 @runtime_checkable

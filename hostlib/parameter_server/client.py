@@ -76,6 +76,7 @@ class ParameterClient:
         )
         self._shards: list[ShardLink] = []
         self._loop.run(lambda: self._start(servers, local_server))
+        self._loop.on_failure(self._end)
 
     def declare(self, sizes: Mapping[str, int]) -> None:
         """Add keys with their numbers of values, in order. Raises ConfigurationError."""
@@ -218,11 +219,11 @@ class ParameterClient:
         for shard in sorted({pair.shard for pair in transfer.key.pairs}):
             self._shards[shard].submit(transfer)
 
-    def _end(self) -> None:
+    def _end(self, error: PeerClosedError | None = None) -> None:
         for shard in self._shards:
             shard.close()
         for transfer in list(self._open.values()):
-            self._fail(transfer, PeerClosedError("the parameter client is closed"))
+            self._fail(transfer, error or PeerClosedError("the parameter client is closed"))
 
     def _check_deadlines(self) -> None:
         if self._is_closed:

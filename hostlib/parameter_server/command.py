@@ -350,7 +350,10 @@ def _serve(
         manager = ServiceManager()
         manager.ready(listening)
         with manager.watching(lambda: server.loop.run(lambda: None)):
+            server.loop.on_failure(lambda _: signal.raise_signal(signal.SIGTERM))
             await_stop()
+        if server.loop.failure is not None:
+            raise server.loop.failure
         manager.stopping()
         counters = server.counters + server.tables.counters + server.updates.counters
         counters += Counter() if server.groups is None else server.groups.groups.counters

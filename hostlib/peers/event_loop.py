@@ -15,7 +15,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol, final
 
-from ..errors import PeerClosedError
+from ..errors import PeerClosedError, ThreadFailedError
+from ..guarded_thread import GuardedThread
 
 _logger = logging.getLogger(__name__)
 
@@ -60,9 +61,11 @@ class EventLoop:
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._is_stopping = False
+        self._failure: ThreadFailedError | None = None
+        self._listeners: list[Callable[[PeerClosedError], None]] = []
         self._num_lingering = 0
         self._lingering = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = GuardedThread(self._run, name=name, on_failed=self._fail)
         self._thread.start()
 
     @property
@@ -71,10 +74,15 @@ class EventLoop:
         return threading.current_thread() is self._thread
 
     def post(self, call: Callable[[], None]) -> None:
-        """Run `call` in the loop soon, from any thread. Raises PeerClosedError after `stop`."""
+        """Run `call` in the loop soon, from any thread.
+
+        Raises PeerClosedError after `stop`, or after the thread has failed.
+        """
         with self._lock:
             if self._is_stopping:
-                raise PeerClosedError("the peer server is closed; join the job again")
+                raise self.failure or PeerClosedError(
+                    "the peer server is closed; join the job again"
+                )
             self._calls.append(call)
             if len(self._calls) == 1:
                 self._wake()
@@ -85,12 +93,12 @@ class EventLoop:
             call()
             return
         done = threading.Event()
-        failures: list[Exception] = []
+        failures: list[BaseException] = []
 
         def report() -> None:
             try:
                 call()
-            except Exception as error:  # handed over to the waiting thread
+            except BaseException as error:  # handed over to the waiting thread
                 failures.append(error)
             finally:
                 done.set()
@@ -102,6 +110,29 @@ class EventLoop:
             )
         if failures:
             raise failures[0]
+
+    @property
+    def failure(self) -> PeerClosedError | None:
+        """What is wrong with the loop since its thread has failed; None: nothing."""
+        failure = self._failure
+        if failure is None:
+            return None
+        error = PeerClosedError(str(failure))
+        error.__cause__ = failure
+        return error
+
+    def on_failure(self, tell: Callable[[PeerClosedError], None]) -> None:
+        """Call `tell(error)` in the loop's thread if that fails, or here if it has failed already.
+
+        Calls that were posted run before. No handler, timer or call runs after, and all sockets are
+        closed.
+        """
+        with self._lock:
+            failure = self.failure
+            if failure is None:
+                self._listeners.append(tell)
+        if failure is not None:
+            tell(failure)
 
     def call_later(self, delay_s: float, call: Callable[[], None]) -> Timer:
         """Run `call` after a delay; in the loop's thread only."""
@@ -150,16 +181,33 @@ class EventLoop:
 
     def _run(self) -> None:
         while not (self._is_stopping and not self._calls):
-            ready = self._selector.select(self._wait_s())
-            self.turn_ns = self.clock_ns()
-            for key, events in ready:
-                handler: SocketHandler | None = key.data
-                if handler is None:
-                    self._reader.recv(4096)
-                else:
-                    _guard(lambda handler=handler, events=events: handler.on_ready(events))
-            self._run_calls()
-            self._run_timers()
+            self._turn()
+        self._release()
+
+    def _turn(self) -> None:
+        ready = self._selector.select(self._wait_s())
+        self.turn_ns = self.clock_ns()
+        for key, events in ready:
+            handler: SocketHandler | None = key.data
+            if handler is None:
+                self._reader.recv(4096)
+            else:
+                _guard(lambda handler=handler, events=events: handler.on_ready(events))
+        self._run_calls()
+        self._run_timers()
+
+    def _fail(self, failure: ThreadFailedError) -> None:
+        """Refuse calls from now on, run those that wait, and tell the owners."""
+        with self._lock:
+            self._failure, self._is_stopping = failure, True
+            listeners, error = self._listeners, self.failure
+        assert error is not None
+        self._run_calls()
+        for tell in listeners:
+            _guard(lambda tell=tell: tell(error))
+        self._release()
+
+    def _release(self) -> None:
         for key in list(self._selector.get_map().values()):
             assert isinstance(key.fileobj, socket.socket)
             key.fileobj.close()
@@ -191,5 +239,5 @@ def _guard(call: Callable[[], None]) -> None:
     """Run a call, and log its exception: a defect in one call must not end the loop."""
     try:
         call()
-    except Exception:
+    except BaseException:  # a callback of the program's may raise SystemExit
         _logger.exception("a call in the peer thread failed")

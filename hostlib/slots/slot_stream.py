@@ -14,7 +14,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native.library import StreamStateStruct, library
+from ..native.library import library
+from ..native.structures import StreamStateStruct
 from ..summation.chunks import BLOCK_CHUNKS, ChunkSource
 from ..summation.native_source import NativeSource
 from .counters import StreamCounters
@@ -85,6 +86,11 @@ class SlotStream:
     def round_trip_s(self) -> float:
         """Smoothed round-trip time, 0 before the first measurement."""
         return self._state.round_trip_s
+
+    @property
+    def incast_trials(self) -> int:
+        """How often other numbers of chunks under way were tried; see `incast.h`."""
+        return self._state.incast_trials
 
     def enqueue(self, source: ChunkSource) -> None:
         """Append a tensor to the sequence."""

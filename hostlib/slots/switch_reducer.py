@@ -18,7 +18,7 @@ from ..control.view import JobView
 from ..engine.allreduce_task import AllreduceTask
 from ..engine.reducer import Arrivals, Task
 from ..errors import HostlibError
-from ..native import library as native
+from ..native import structures as native
 from ..native.library import library
 from ..native.transports import CallbackTransport, NativeTransport
 from ..options import SessionOptions

@@ -29,7 +29,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native.library import FloatFormatStruct, LimbsStruct, address, library
+from ..native.library import address, library
+from ..native.structures import FloatFormatStruct, LimbsStruct
 
 RANGE_LANES: Final = 3
 """Lanes that describe a group: high, -low, and 1 where some value is not finite."""

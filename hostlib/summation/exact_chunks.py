@@ -16,7 +16,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native.library import ExactStruct, LimbGroupStruct, ToleranceStruct, address, library
+from ..native.library import address, library
+from ..native.structures import ExactStruct, LimbGroupStruct, ToleranceStruct
 from ..slots.wire import VALUES_PER_PACKET_WIDE
 from ..tracing.transfer_times import TransferTimes
 from .chunks import (

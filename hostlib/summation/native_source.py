@@ -10,7 +10,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native.library import SourceStruct, address, library
+from ..native.library import address, library
+from ..native.structures import SourceStruct
 from .chunks import ChunkSource, ValueKind
 
 

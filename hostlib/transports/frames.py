@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..control.view import Endpoint
 from ..errors import AddressUnreachableError
-from ..native import library as native
+from ..native import structures as native
 from ..native.library import library
 from .base import Datagrams
 

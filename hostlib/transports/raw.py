@@ -11,7 +11,7 @@ from typing import final
 
 from ..control.view import Endpoint
 from ..errors import AddressUnreachableError, TransportClosedError, TransportError
-from ..native.library import PacketLinkStruct
+from ..native.structures import PacketLinkStruct
 from ..native.transports import Joining
 from .base import Datagrams
 from .frames import frames_between

@@ -9,7 +9,7 @@ from typing import final
 
 from ..control.view import Endpoint
 from ..errors import TransportError
-from ..native.library import LAYERS_BYTES
+from ..native.structures import LAYERS_BYTES
 from .frames import frames_between
 from .interface_mtu import check_mtu
 from .kernel import KernelTransport

@@ -10,7 +10,7 @@ from typing import final
 
 from ..control.view import UNKNOWN_MAC, Endpoint
 from ..errors import TransportError
-from ..native.library import MAX_SOCKETS
+from ..native.structures import MAX_SOCKETS
 from .interface_mtu import check_mtu
 from .kernel import KernelTransport
 from .sockets import connect_udp, open_udp

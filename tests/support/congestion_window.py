@@ -7,7 +7,8 @@ from __future__ import annotations
 import ctypes
 from typing import final
 
-from switchfold.hostlib.native.library import CongestionStruct, library
+from switchfold.hostlib.native.library import library
+from switchfold.hostlib.native.structures import CongestionStruct
 
 
 def tolerated_loss(num_workers: int) -> float:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from switchfold.hostlib.native.library import LAYERS_BYTES
+from switchfold.hostlib.native.structures import LAYERS_BYTES
 from switchfold.hostlib.native.transports import SocketTransport
 from switchfold.hostlib.slots.wire import Operation
 

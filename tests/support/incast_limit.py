@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_bool, c_double, c_uint32, c_uint64
+from ctypes import POINTER, c_double, c_uint32, c_uint64
 from typing import final
 
 from native_recovery import Slot
@@ -22,7 +22,6 @@ class _Incast(ctypes.Structure):
     """`incast_t` of incast.h."""
 
     _fields_ = (
-        ("is_dynamic", c_bool),
         ("num_roots", c_uint32),
         ("limit", c_uint32),
         ("most", c_uint32),
@@ -33,6 +32,7 @@ class _Incast(ctypes.Structure):
         ("raise_at", c_uint64),
         ("cuts_failed", c_uint32),
         ("raises_failed", c_uint32),
+        ("num_trials", c_uint64),
         ("usual", _Sample),
         ("trial", _Sample),
         ("result_s", c_double),
@@ -40,7 +40,7 @@ class _Incast(ctypes.Structure):
 
 
 _new = library.incast_new
-_new.restype, _new.argtypes = _Incast, (c_bool, c_uint32, c_uint32)
+_new.restype, _new.argtypes = _Incast, (c_uint32, c_uint32)
 _window = library.incast_window
 _window.restype, _window.argtypes = c_uint32, (POINTER(_Incast), c_uint32)
 _on_results = library.incast_on_results
@@ -59,9 +59,9 @@ _on_results.argtypes = (
 class IncastLimit:
     """The limit of one stream, whose results come one by one."""
 
-    def __init__(self, *, slots: int, roots: int, is_dynamic: bool = True) -> None:
+    def __init__(self, *, slots: int, roots: int) -> None:
         """Spread `slots` over `roots` of a job."""
-        self._state = _new(is_dynamic, slots, roots)
+        self._state = _new(slots, roots)
         self._window = slots
         self._now_s = 0.0
 
@@ -70,13 +70,15 @@ class IncastLimit:
         """Most chunks that may be under way, if all slots are the only other limit."""
         return _window(ctypes.byref(self._state), self._window)
 
-    def take(self, count: int, again: float, each_s: float) -> None:
+    def take(self, count: int, again: float, each_s: float, *, is_withheld: bool = False) -> None:
         """Have `count` results come, `each_s` apart, of which a share was sent `again`.
 
-        Those are spread evenly, with a multiple of 1/16.
+        Those are spread evenly, with a multiple of 1/16. With `is_withheld`, this worker did not
+        contribute to any.
         """
         for i in range(count):
-            slot = Slot(is_again=(i * again) % 1 + again >= 1)
+            is_again = (i * again) % 1 + again >= 1
+            slot = Slot(is_again=is_again, is_withheld=is_withheld)
             self._now_s += each_s
             pointers = (POINTER(Slot) * 1)(ctypes.pointer(slot))
             state = ctypes.byref(self._state)

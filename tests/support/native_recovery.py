@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from ctypes import POINTER, c_bool, c_double, c_int64, c_uint16, c_uint32, c_void_p
 from enum import IntEnum
 
-from switchfold.hostlib.native.library import RttStruct, library
+from switchfold.hostlib.native.library import library
+from switchfold.hostlib.native.structures import RttStruct
 
 
 class Answer(IntEnum):

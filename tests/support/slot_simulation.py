@@ -26,7 +26,7 @@ from slot_reference import Destination, ReferenceSwitch
 from stale_ledger import StaleLedger
 from stepped_reducer import SteppedReducer
 from switchfold.hostlib.loss_tolerance import LossTolerance
-from switchfold.hostlib.native.library import ToleranceStruct
+from switchfold.hostlib.native.structures import ToleranceStruct
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.slots.wire import Operation, Outcome, view_datagrams
 from switchfold.hostlib.straggler import StragglerPolicy

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchfold.hostlib.control.view import JobView
-from switchfold.hostlib.native.library import BATCH, ArrivalsStruct, library
+from switchfold.hostlib.native.library import library
+from switchfold.hostlib.native.structures import BATCH, ArrivalsStruct
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.slots.switch_reducer import SwitchReducer
 

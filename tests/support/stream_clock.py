@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from switchfold.hostlib.native.library import BATCH, ArrivalsStruct, StreamOptionsStruct, library
+from switchfold.hostlib.native.library import library
+from switchfold.hostlib.native.structures import BATCH, ArrivalsStruct, StreamOptionsStruct
 from switchfold.hostlib.slots.wire import datagram_bytes
 
 STEP_S = 0.01

@@ -21,10 +21,9 @@
 #define MORE 1.25
 #define MORE_SHARE 0.03
 
-incast_t incast_new(bool is_dynamic, uint32_t slot_count, uint32_t num_roots) {
+incast_t incast_new(uint32_t slot_count, uint32_t num_roots) {
   uint32_t most = slot_count > num_roots ? slot_count / num_roots : 1;
-  return (incast_t){.is_dynamic = is_dynamic,
-                    .num_roots = num_roots,
+  return (incast_t){.num_roots = num_roots,
                     .limit = most,
                     .most = most,
                     .cut_at = LEAST_RESULTS,
@@ -92,6 +91,7 @@ static void begin_trial(incast_t *incast, uint32_t window, uint32_t under_way) {
     limit = incast->limit + 1;
   }
   incast->before = incast->limit;
+  incast->num_trials++;
   set_limit(incast, limit, under_way);
 }
 
@@ -102,10 +102,9 @@ static void add(incast_sample_t *sample, uint32_t results, uint32_t again, doubl
 
 void incast_on_results(incast_t *incast, slot_t *const *slots, uint32_t count, double now_s, uint32_t window,
                        uint32_t under_way) {
-  if (!incast->is_dynamic) return;
   double busy_s = incast->result_s < INFINITY ? now_s - incast->result_s : 0;
   uint32_t num_again = 0;
-  for (uint32_t i = 0; i < count; i++) num_again += slots[i]->is_again;
+  for (uint32_t i = 0; i < count; i++) num_again += slots[i]->is_again && !slots[i]->is_withheld;
   incast->result_s = under_way ? now_s : INFINITY;
   incast->num_results += count;
   if (incast->to_skip) {

@@ -30,7 +30,6 @@ typedef struct {
 } incast_sample_t;
 
 typedef struct {
-  bool is_dynamic; // else there is no limit
   uint32_t num_roots;
   uint32_t limit, most; // chunks under way towards each root
   uint32_t before;      // the limit before the trial; 0: none is under way
@@ -38,11 +37,12 @@ typedef struct {
   uint64_t num_results;
   uint64_t cut_at, raise_at;           // no trial before so many results
   uint32_t cuts_failed, raises_failed; // in a row
+  uint64_t num_trials;                 // begun
   incast_sample_t usual, trial;
   double result_s; // when the latest results came; infinite: none since a pause
 } incast_t;
 
-incast_t incast_new(bool is_dynamic, uint32_t slot_count, uint32_t num_roots);
+incast_t incast_new(uint32_t slot_count, uint32_t num_roots);
 
 // How many chunks may be under way, of a window.
 uint32_t incast_window(const incast_t *, uint32_t window);

@@ -60,6 +60,7 @@ static void fill(const source_t *source, uint32_t chunk, uint8_t *values, uint32
 static void take(source_t *source, uint32_t chunk, const uint8_t *values, uint32_t values_per_packet, byte_order_t order) {
   uint64_t first = first_of(chunk, values_per_packet);
   uint32_t divisor = source->is_mean ? source->contributors[chunk] : 1;
+  if (!divisor) divisor = 1; // no switch sends a result of nobody
   switch ((values_t)source->values) {
   case VALUES_READY:
   case VALUES_LIMBS: return; // once all chunks of a number are there

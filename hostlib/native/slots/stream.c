@@ -33,7 +33,7 @@ bool stream_init(stream_t *stream, transport_t *transport, const stream_options_
                                                 congestion_tolerated(options->num_workers)),
                        .straggler = straggler_new(options->straggler_s, options->maximum_rto_s),
                        .closing = closing_new(options->has_adaptive_wait),
-                       .incast = incast_new(options->has_dynamic_incast, slot_count, options->num_trees),
+                       .incast = incast_new(slot_count, options->num_trees),
                        .lock = PTHREAD_MUTEX_INITIALIZER};
   // Fewer chunks of a tree than show a loss would each wait for a timer.
   stream->window.blind = fmax(stream->window.blind, LATER_RESULTS * options->num_trees);
@@ -82,7 +82,8 @@ void stream_publish(stream_t *stream) {
   stream->state = (stream_state_t){.counters = stream->counters,
                                    .round_trip_s = stream->rtt.smoothed_s,
                                    .outstanding = stream->outstanding,
-                                   .window = congestion_limit(&stream->window)};
+                                   .window = congestion_limit(&stream->window),
+                                   .incast_trials = stream->incast.num_trials};
   pthread_mutex_unlock(&stream->lock);
 }
 
@@ -248,11 +249,12 @@ static void note_sent(stream_t *stream, double now_s) {
 
 // Collect the next chunks that may leave: as many as window, slots and one source allow, all withheld or none.
 static uint32_t collect(stream_t *stream, double now_s, uint8_t **datagrams) {
+  const stream_options_t *options = &stream->options;
   uint64_t limit = stream->base + stream->slot_count;
   uint32_t window = congestion_limit(&stream->window), count = 0;
   window = closing_window(&stream->closing, window, stream->slot_count, &stream->rtt);
   window = stale_window(stream, window);
-  window = incast_window(&stream->incast, window);
+  if (options->has_dynamic_incast) window = incast_window(&stream->incast, window);
   uint32_t in_flight = stream->outstanding - stream->stale.num_aside;
   if (in_flight >= window) return 0;
   if (limit > stream->next_chunk + (window - in_flight)) limit = stream->next_chunk + (window - in_flight);
@@ -424,8 +426,10 @@ int stream_end(stream_t *stream, double now_s) {
   uint32_t count = stream->num_taken;
   if (count == 0) return 0;
   note_times(stream, now_s);
-  uint32_t window = congestion_limit(&stream->window);
-  incast_on_results(&stream->incast, stream->taken, count, now_s, window, stream->outstanding);
+  if (stream->options.has_dynamic_incast) {
+    uint32_t window = congestion_limit(&stream->window);
+    incast_on_results(&stream->incast, stream->taken, count, now_s, window, stream->outstanding);
+  }
   recovery_finish(&stream->recovery, stream->taken, stream->answers, count, now_s, !stream->outstanding);
   stream->counters.received += count;
   stream->counters.marked += stream->num_marked;

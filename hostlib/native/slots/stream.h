@@ -65,6 +65,7 @@ typedef struct {
   stream_counters_t counters;
   double round_trip_s;          // 0 without a measurement
   uint32_t outstanding, window; // chunks
+  uint64_t incast_trials;       // of other numbers of chunks under way; see incast.h
 } stream_state_t;
 
 typedef struct stream {

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...control.view import Endpoint
 from ...errors import TransportError
-from ...native.library import BATCH
+from ...native.structures import BATCH
 from ...peers.event_loop import EventLoop
 from ...transports.base import Datagrams
 from ...transports.sockets import connect_udp

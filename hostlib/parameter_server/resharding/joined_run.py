@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import NamedTuple, final
 
 from ...errors import ReshardError
+from ..tables.defined_table import DefinedTable
 from ..tables.definition import TableDefinition
-from ..tables.state import KEPT_INCARNATIONS, DefinedTable, TableState, WorkerProgress
+from ..tables.state import KEPT_INCARNATIONS, TableState, WorkerProgress
 
 _AGAIN = (
     "start the servers again with the directories that they had, let the workers go on until"

@@ -15,8 +15,9 @@ from ..rows import partition, shard_of
 from ..rows.chunks import StoredRows, add_checksums
 from ..storage import NewStorage, StoredSnapshot
 from ..tables.change import ShardPlace
+from ..tables.defined_table import DefinedTable, Push
 from ..tables.snapshot import rows_chunk, table_of_rows, waiting_chunk
-from ..tables.state import DefinedTable, Push, TableState
+from ..tables.state import TableState
 
 
 class RowTotal(NamedTuple):

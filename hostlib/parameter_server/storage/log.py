@@ -31,6 +31,7 @@ from ...errors import (
     StorageDamagedError,
     StorageError,
 )
+from ...guarded_thread import GuardedThread
 from .appender import PendingRecord, SegmentAppender
 from .disk import BytesLike, DirectoryLock, DiskCalls, is_disk_full, make_directory, sync_directory
 from .record import MAX_PAYLOAD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader, record_bytes
@@ -123,7 +124,12 @@ class WriteAheadLog:
         self._next_lsn = max(self._durable_lsn + 1, self._appender.segment.header.first_lsn)
         self._is_closing = False
         self._broken: str | None = None
-        self._thread = threading.Thread(target=self._run, name="switchfold-log", daemon=True)
+        self._thread = GuardedThread(
+            self._run,
+            name="switchfold-log",
+            # Such as by a function of `events`.
+            on_failed=lambda error: self._break([], LogBrokenError(self._describe_end(error))),
+        )
         self._thread.start()
 
     @property
@@ -250,13 +256,8 @@ class WriteAheadLog:
         self.close()
 
     def _run(self) -> None:
-        try:
-            while self._write_group():
-                pass
-        except BaseException as error:  # such as one of a function of `events`
-            with self._changed:
-                self._broken = self._describe_end(error)
-            raise
+        while self._write_group():
+            pass
 
     def _describe_end(self, error: BaseException) -> str:
         return (
@@ -331,7 +332,8 @@ class WriteAheadLog:
             self._broken = str(error)
             group = [*group, *self._waiting]
             self._waiting.clear()
-        self._finish(group, error)
+        if group:
+            self._finish(group, error)
 
 
 def _first_segment(directory: Path, calls: DiskCalls) -> Segment:

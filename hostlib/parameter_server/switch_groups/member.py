@@ -18,7 +18,7 @@ import numpy as np
 from ...control.view import Endpoint
 from ...errors import PeerProtocolError, TransportError
 from ...hot_rows.row_packets import RowPackets
-from ...native.library import BATCH
+from ...native.structures import BATCH
 from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import (
     Exponents,

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...hot_rows.row_packets import RowPackets
-from ...native.library import BATCH, address, library
+from ...native.library import address, library
+from ...native.structures import BATCH
 from ...native.switch_group_library import GroupMemberStruct, GroupStreamStruct, GroupSumStruct
 from ...peers.frames import Exponents, GroupProgressFrame
 from ...summation.quantization import chunk_exponents, scales

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from types import TracebackType
 from typing import Any, Final, Self, final
 
 import numpy as np
@@ -109,6 +108,7 @@ class TableClient:
         ]
         for session in self._sessions:
             session.num_servers = len(servers)
+        self._loop.on_failure(self._end)
         try:
             self._enter()
         except BaseException:
@@ -248,12 +248,7 @@ class TableClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def send(
@@ -411,11 +406,11 @@ class TableClient:
         try:
             self._loop.post(call)
         except PeerClosedError as error:
-            raise PeerClosedError(_CLOSED) from error
+            raise self._loop.failure or PeerClosedError(_CLOSED) from error
 
-    def _end(self) -> None:
+    def _end(self, error: PeerClosedError | None = None) -> None:
         for session in self._sessions:
-            session.close(PeerClosedError(_CLOSED))
+            session.close(error or PeerClosedError(_CLOSED))
 
 
 @final

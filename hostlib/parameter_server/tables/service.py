@@ -37,8 +37,9 @@ from ..rows import PulledRows
 from ..storage import LogEvents, LogOptions, ServerStorage
 from .change import MAX_OPEN_REQUESTS, UPDATES, ShardPlace, TableChange
 from .change_queue import NOTHING, ChangeQueue, QueuedChange
+from .defined_table import DefinedTable
+from .denial import is_replaced, too_late, was_denied
 from .recovery import recover
-from .refusals import is_replaced, too_late, was_denied
 from .service_seams import (
     HotListener,
     ModelKeeper,
@@ -48,7 +49,7 @@ from .service_seams import (
     UpdateListener,
 )
 from .snapshot import Snapshots
-from .state import KEPT_INCARNATIONS, DefinedTable, TableState
+from .state import KEPT_INCARNATIONS, TableState
 
 SNAPSHOT_BYTES = 1 << 30
 """Growth of the log after which there is a new snapshot."""

@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from ...errors import HostlibError, StorageDamagedError
 from ..storage import ServerStorage
 from .change import ShardPlace
+from .defined_table import DefinedTable, Push, SetRate
 from .definition import TableDefinition
-from .state import KEY_BYTES, DefinedTable, Push, SetRate, TableState, WorkerProgress
+from .state import KEY_BYTES, TableState, WorkerProgress
 
 PLACEMENT: Final = "placement"
 _WORKERS: Final = "workers"
@@ -74,6 +75,8 @@ class Snapshots:
         except HostlibError as error:
             # The log has everything; the next snapshot may succeed.
             _logger.error("no snapshot at lsn %d: %s", lsn, error)
+        except Exception:  # a defect, which must not be silent
+            _logger.exception("no snapshot at lsn %d", lsn)
         else:
             _logger.info("snapshot at lsn %d in %.1f s", lsn, time.monotonic() - started_s)
 

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import (
     ConfigurationError,
-    NonFiniteGradientError,
     PeerMismatchError,
     PeerProtocolError,
     RowMemoryError,
@@ -31,7 +29,7 @@ from ...peers.frames import FrameKind
 from ..hot_server.changes import HotChange, HotLayout
 from ..hot_server.rounds import count_workers
 from ..hot_server.state import DecidedRounds, HotState
-from ..rows import PulledRows, RowTable
+from ..rows import PulledRows
 from ..summed_updates import SumMember, are_open, count_update, is_open, unpack_members
 from .change import (
     MAX_OPEN_REQUESTS,
@@ -41,6 +39,7 @@ from .change import (
     TableChange,
     unpack_rate,
 )
+from .defined_table import DefinedTable, Push, SetRate
 from .definition import TableDefinition
 
 KEY_BYTES: Final = 8
@@ -50,23 +49,6 @@ VERSION_BYTES: Final = 16
 MAX_TABLES: Final = 1 << 12
 KEPT_INCARNATIONS: Final = 8
 _logger = logging.getLogger(__name__)
-
-
-class SetRate(NamedTuple):
-    """A learning rate, which waits for the end of its iteration."""
-
-    worker_id: int
-    number: int
-    rate: float
-
-
-class Push(NamedTuple):
-    """Gradients of some keys, which wait for the end of their iteration."""
-
-    worker_id: int
-    number: int
-    keys: NDArray[np.int64]
-    gradients: NDArray[np.float32]
 
 
 @dataclass
@@ -95,77 +77,6 @@ class WorkerProgress:
     """
     updates_from: int = 0
     """This process's scheduled updates before this number are over: none counts any more."""
-
-
-@dataclass
-class DefinedTable:
-    """A table, and what waits for the end of its iteration."""
-
-    definition: TableDefinition
-    rows: RowTable
-    waiting: dict[int, list[Push]] = field(default_factory=dict[int, list[Push]])
-    """Of a synchronous table, by iteration."""
-    rates: dict[int, list[SetRate]] = field(default_factory=dict[int, list[SetRate]])
-    """Likewise."""
-
-    def set_rate(self, rate: float) -> None:
-        """Let later pushes have a learning rate. Raises ConfigurationError."""
-        self.rows.optimiser = self.rows.optimiser.with_rate(rate)
-
-    def prepare(self, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> None:
-        """Check a push, and make its rows. Raises RowTableError, which names the table."""
-        with self._named():
-            self.rows.prepare(keys, gradients)
-
-    def wait(self, clock: int, push: Push, *, is_replay: bool) -> None:
-        """Let gradients wait for the end of their iteration. Raises RowTableError in a replay."""
-        self.waiting.setdefault(clock, []).append(push)
-        if is_replay:
-            # As `check` did: pulls must not take the room before the iteration ends.
-            self.prepare(push.keys, np.zeros_like(push.gradients))
-
-    def start(
-        self, keys: NDArray[np.int64], values: NDArray[np.float32], lsn: int, *, is_replay: bool
-    ) -> None:
-        """Give rows their first values. Raises RowTableError, which names the table."""
-        with self._named():
-            self.rows.start(keys, values, lsn=lsn, is_replay=is_replay)
-
-    def pull(self, keys: NDArray[np.int64]) -> PulledRows:
-        """Return the rows of keys. Raises RowTableError, which names the table."""
-        with self._named():
-            return self.rows.pull(keys)
-
-    def values(self, keys: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the values of keys. Raises RowTableError."""
-        return self.pull(keys).values
-
-    def apply(
-        self,
-        keys: NDArray[np.int64],
-        gradients: NDArray[np.float32],
-        lsn: int,
-        *,
-        is_replay: bool,
-    ) -> None:
-        """Apply gradients. Raises RowTableError, which names the table."""
-        with self._named():
-            if is_replay:
-                self.rows.replay(keys, gradients, lsn=lsn)
-            else:
-                self.rows.push(keys, gradients, lsn=lsn)
-
-    @contextmanager
-    def _named(self) -> Generator[None]:
-        try:
-            yield
-        except NonFiniteGradientError as error:
-            raise NonFiniteGradientError(self._text(error), error.position, error.key) from error
-        except RowTableError as error:
-            raise type(error)(self._text(error)) from error
-
-    def _text(self, error: RowTableError) -> str:
-        return f"table {self.definition.name!r}: {error}"
 
 
 @final

@@ -171,6 +171,7 @@ class FabricWorker:
         )
         self._replicas = WorkerReplicas(tensor, self._links, self._requests, self.counters)
         self._loop.run(self._dial)
+        self._loop.on_failure(self._fail_all)
         try:
             self._station.start()
         except ConfigurationError:
@@ -423,11 +424,11 @@ class FabricWorker:
         self._groups.close(closed_error())
         self._fail_all()
 
-    def _fail_all(self) -> None:
+    def _fail_all(self, error: PeerClosedError | None = None) -> None:
         for update in self._requests.take_all():
-            update.settle(closed_error())
+            update.settle(error or closed_error())
         for link in self._links:
-            link.fail(closed_error())
+            link.fail(error or closed_error())
 
 
 class _Gathering:

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, Generic, TypeVar, final
 
 from ...control.stations.station import GrantedSpan, TransferGranted
+from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import PIECE_BYTES
 from ...peers.pacing import PacedLink
 
@@ -144,8 +146,88 @@ class PacedBytes(abc.ABC):
             rate.spend(portion)
         return portion, max(TICK_S, rate.wait_s(now_s))
 
+    def pieces(self, payload: memoryview, num_bytes: int) -> Iterator[memoryview]:
+        """Yield the next bytes of the payload in pieces, each of which counts as sent."""
+        end = self.sent_bytes + num_bytes
+        while self.sent_bytes < end:
+            piece = payload[self.sent_bytes : min(end, self.sent_bytes + PIECE_BYTES)]
+            self.sent_bytes += piece.nbytes
+            yield piece
 
-def kernel_limit(leaving: Iterable[PacedBytes]) -> float:
-    """Return the rate in bytes/s at which the kernel lets these leave; `math.inf`: at any rate."""
-    rates = [math.inf if each.rate is None else each.rate.bytes_per_s for each in leaving]
-    return KERNEL_MARGIN * sum(rates) if rates else math.inf
+
+Paced = TypeVar("Paced", bound=PacedBytes)
+
+
+@final
+class TransferPacer(Generic[Paced]):
+    """Lets the bytes of transfers leave as fast as they may; runs in the loop's thread."""
+
+    def __init__(
+        self,
+        loop: EventLoop,
+        under_way: Callable[[], Iterable[tuple[PacedLink, Paced]]],
+        *,
+        send: Callable[[Paced, int, bool], None],
+        on_delivered: Callable[[Paced, float], None],
+    ) -> None:
+        """`under_way()`: the transfers in the order of their turns, each with its connection.
+
+        `send(transfer, num_bytes, is_first)` sends bytes of a transfer. `on_delivered(transfer,
+        now_s)`: the other kernel has all of it; it is not under way after that.
+        """
+        self._loop = loop
+        self._under_way = under_way
+        self._send = send
+        self._on_delivered = on_delivered
+        self._limits: dict[PacedLink, float] = {}
+        """The kernel's limits of connections that have one, in bytes/s."""
+        self._timer: Timer | None = None
+
+    def forget(self, link: PacedLink) -> None:
+        """Learn that a connection is gone, or new, and has no limit."""
+        self._limits.pop(link, None)
+
+    def tick(self) -> None:
+        """Send what may leave now, and again when more may; call it when something has changed."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now_s, wait_s = time.monotonic(), math.inf
+        transfers = [*self._under_way()]
+        self._limit_rates(transfers, now_s)
+        for link, each in transfers:
+            if each.left_bytes:
+                wait_s = min(wait_s, self._send_some(link, each, now_s))
+            elif link.is_drained and not link.unacknowledged_bytes:
+                each.note_held(False, now_s)
+                self._on_delivered(each, now_s)
+            else:
+                wait_s = min(wait_s, MEASURE_S)
+        if not math.isinf(wait_s):
+            self._timer = self._loop.call_later(max(MEASURE_S, wait_s), self.tick)
+
+    def _send_some(self, link: PacedLink, each: Paced, now_s: float) -> float:
+        """Send what may leave now; return how long to wait until more may."""
+        portion, wait_s = each.take_portion(link, now_s)
+        if portion:
+            is_first = not each.is_begun
+            if is_first:
+                each.is_begun, each.first_s = True, now_s
+            self._send(each, portion, is_first)
+            if not each.left_bytes:
+                each.last_s = now_s
+                each.note_held(True, now_s)  # until the other kernel has all of it
+        return wait_s
+
+    def _limit_rates(self, transfers: Iterable[tuple[PacedLink, Paced]], now_s: float) -> None:
+        """Let the kernel smooth the portions of transfers whose time has come."""
+        limits: dict[PacedLink, float] = {}
+        for link, each in transfers:
+            if each.left_bytes and (each.rate is None or not each.rate.wait_s(now_s)):
+                rate = math.inf if each.rate is None else KERNEL_MARGIN * each.rate.bytes_per_s
+                limits[link] = limits.get(link, 0.0) + rate
+        for link in self._limits.keys() | limits.keys():
+            limit = limits.get(link, math.inf)
+            if limit != self._limits.get(link, math.inf):
+                link.limit_rate(limit)
+        self._limits = limits

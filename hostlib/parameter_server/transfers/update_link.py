@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -28,7 +27,6 @@ from ...errors import (
 from ...peers.dialled import DialledLink
 from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import (
-    PIECE_BYTES,
     CommittedFrame,
     DeniedFrame,
     EnteredFrame,
@@ -45,7 +43,7 @@ from ...peers.frames import (
 from ...peers.handshake import PeerCall
 from ..switch_groups.member import GROUP_ANSWERS, OfferedUpdate, SwitchGroupMember
 from ..tables.denial import error_of
-from .granted_rate import MEASURE_S, kernel_limit
+from .granted_rate import TransferPacer
 from .outgoing import OutgoingUpdate, PartOutcome
 
 LOOK_S: Final = 1.0
@@ -127,10 +125,11 @@ class UpdateLink:
         self._open: dict[int, OutgoingUpdate] = {}  # by number, in rising order
         self._link: DialledLink | None = None
         self._has_entered = False
-        self._tick_timer: Timer | None = None
+        self._pacer = TransferPacer(
+            loop, self._under_way, send=self._send, on_delivered=self._on_delivered
+        )
         self._look_timer: Timer | None = None
         self._heard_s = 0.0
-        self._limit = math.inf
         self._left_groups: list[int] = []  # numbers that were in groups of the connection before
         self._groups = SwitchGroupMember(
             loop,
@@ -170,7 +169,7 @@ class UpdateLink:
         self.dial()
         if self._look_timer is None:
             self._look_timer = self._loop.call_later(LOOK_S, self._look)
-        self._tick()
+        self._pacer.tick()
 
     def await_sum(self, update: OutgoingUpdate) -> int:
         """Number an update that comes to the server in a sum; return the first open number."""
@@ -243,47 +242,21 @@ class UpdateLink:
             self._heard_s = time.monotonic()
         self._open[update.number] = update
 
-    # What leaves when.
+    # The pacer calls the methods below.
 
-    def _tick(self) -> None:
-        if self._tick_timer is not None:
-            self._tick_timer.cancel()
-            self._tick_timer = None
+    def _under_way(self) -> Iterator[tuple[DialledLink, OutgoingUpdate]]:
         link = self._link
         if link is None or not self._has_entered:
             return
-        now_s, wait_s = time.monotonic(), math.inf
-        self._limit_rate(link)
-        for update in [*self._open.values()]:
-            if update.left_bytes:
-                wait_s = min(wait_s, self._send_some(link, update, now_s))
-            elif not update.is_measured:
-                self._measure(link, update, now_s)
-                wait_s = min(wait_s, math.inf if update.is_measured else MEASURE_S)
-        if not math.isinf(wait_s):
-            self._tick_timer = self._loop.call_later(max(MEASURE_S, wait_s), self._tick)
+        for update in self._open.values():
+            if update.left_bytes or (update.grant is not None and not update.is_measured):
+                yield link, update
 
-    def _send_some(self, link: DialledLink, update: OutgoingUpdate, now_s: float) -> float:
-        """Send what may leave now; return how long to wait until more may."""
-        portion, wait_s = update.take_portion(link, now_s)
-        if portion:
-            self._send_portion(link, update, portion, now_s)
-        return wait_s
-
-    def _send_portion(
-        self, link: DialledLink, update: OutgoingUpdate, portion: int, now_s: float
-    ) -> None:
-        if not update.is_begun:
-            update.is_begun, update.first_s = True, now_s
-            link.send(self._head(update))
-        end = update.sent_bytes + portion
-        while update.sent_bytes < end:
-            piece = update.payload[update.sent_bytes : min(end, update.sent_bytes + PIECE_BYTES)]
-            link.send(PieceFrame(piece.nbytes, update.number), piece)
-            update.sent_bytes += piece.nbytes
-        if not update.left_bytes:
-            update.last_s = now_s
-            update.note_held(True, now_s)  # until the other kernel has all of it
+    def _send(self, update: OutgoingUpdate, num_bytes: int, is_first: bool) -> None:
+        if is_first:
+            self._send_frame(self._head(update))
+        for piece in update.pieces(update.payload, num_bytes):
+            self._send_frame(PieceFrame(piece.nbytes, update.number), piece)
 
     def _head(self, update: OutgoingUpdate) -> TransferFrame | SumFrame:
         grant = update.grant
@@ -302,23 +275,9 @@ class UpdateLink:
         )
         return SumFrame(head, update.summed) if update.summed else head
 
-    def _limit_rate(self, link: DialledLink) -> None:
-        """Let the kernel smooth the portions."""
-        limit = kernel_limit(update for update in self._open.values() if update.left_bytes)
-        if limit != self._limit:
-            self._limit = limit
-            link.limit_rate(limit)
-
-    def _measure(self, link: DialledLink, update: OutgoingUpdate, now_s: float) -> None:
+    def _on_delivered(self, update: OutgoingUpdate, now_s: float) -> None:
         """Tell how long a granted update took, when the other kernel has all of it."""
-        if update.grant is None:
-            update.is_measured = True
-        elif link.is_drained and not link.unacknowledged_bytes:
-            self._tell_measured(update, now_s)
-
-    def _tell_measured(self, update: OutgoingUpdate, now_s: float) -> None:
         update.is_measured = True
-        update.note_held(False, now_s)
         self._on_measured(update, now_s - update.first_s)
 
     # A server that answers nothing.
@@ -344,7 +303,7 @@ class UpdateLink:
     def on_up(self, link: DialledLink) -> None:
         """Say who this is."""
         self._heard_s = time.monotonic()
-        self._limit = math.inf
+        self._pacer.forget(link)
         link.send(EnterFrame(self._incarnation))
 
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
@@ -423,7 +382,7 @@ class UpdateLink:
             update = self._open.get(number)
             if update is not None and update.is_in_group and self._on_send_again is not None:
                 self._on_send_again(update)
-        self._tick()
+        self._pacer.tick()
 
     def _start_again(self, number: int) -> None:
         """Send an update whose sum is of no effect, or that was thrown away because of the sum."""
@@ -435,7 +394,7 @@ class UpdateLink:
                 self._on_send_again(update)
             return
         update.start_again()
-        self._tick()
+        self._pacer.tick()
 
     def _finish(
         self, number: int, outcome: Callable[[OutgoingUpdate], PartOutcome | HostlibError]
@@ -445,14 +404,16 @@ class UpdateLink:
             return  # it was told before
         self._groups.settle(number)
         if update.grant is not None and not update.is_measured and not update.left_bytes:
-            self._tell_measured(update, time.monotonic())
+            now_s = time.monotonic()
+            update.note_held(False, now_s)
+            self._on_delivered(update, now_s)
         update.settle(outcome(update))
 
     # The switch groups call the methods below.
 
-    def _send_frame(self, frame: Packable) -> None:
+    def _send_frame(self, frame: Packable, payload: memoryview | None = None) -> None:
         if self._link is not None:
-            self._link.send(frame)
+            self._link.send(frame, payload)
 
     def _decline(self, number: int) -> None:
         """Give an update back: no sum with it counts, so it may have a new number."""

@@ -32,7 +32,7 @@ from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import CommittedFrame, FrameKind, SummedUpdate
 from ..summed_updates import SumMember, pack_members_into
 from ..tables.change import ScheduledUpdate, TableChange
-from ..tables.refusals import is_replaced
+from ..tables.denial import is_replaced
 from ..tables.service import TableService
 from .committed_update import CommittedUpdate, fate, guard
 from .grant_pace import note_pace

@@ -16,6 +16,7 @@ import torch
 
 from ...errors import AllreduceTimeoutError, SessionClosedError, TensorError
 from ...future import AllreduceFuture
+from ...guarded_thread import thread_failure
 from ...loss_tolerance import NO_LOSS, LossTolerance
 from ...options import Precision, ReduceOperation
 from ...session import Session, break_session
@@ -246,8 +247,11 @@ class SwitchQueue:
     ) -> Exception | None:
         if isinstance(outcome, Exception):
             return collective_error(transfer.work.place, outcome)
-        error = self._write_back(transfer, outcome)
-        self._record(transfer, outcome)
+        try:
+            error = self._write_back(transfer, outcome)
+            self._record(transfer, outcome)
+        except BaseException as cause:  # a defect: the transfers behind it must end, too
+            return collective_error(transfer.work.place, thread_failure(cause))
         return error
 
     def _record(self, transfer: QueuedTransfer, future: AllreduceFuture) -> None:

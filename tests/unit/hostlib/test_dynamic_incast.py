@@ -4,9 +4,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from fake_switch import FakeSwitch
 from incast_limit import IncastLimit
+from switchfold.hostlib import Session, SessionOptions
 
 ROOTS = 8
 SLOTS = 112
@@ -17,6 +22,11 @@ TRIAL = SAMPLE + SLOTS
 """Results of a trial, and of what was sent before it."""
 USUAL_S = 0.001
 QUICKER_S = 0.9 * USUAL_S
+
+
+OPTIONS = SessionOptions(
+    min_rto_s=0.02, initial_rto_s=0.05, max_rto_s=0.1, coalesce_s=0, timeout_s=60.0
+)
 
 
 def limit_of(again: float) -> IncastLimit:
@@ -92,7 +102,24 @@ def test_higher_number_is_kept_unless_losses_come_back(
     assert limit.window == window
 
 
-def test_nothing_is_limited_unless_asked_for() -> None:
-    limit = IncastLimit(slots=SLOTS, roots=ROOTS, is_dynamic=False)
-    limit.take(SAMPLE, 1, USUAL_S)
+def test_chunks_that_are_not_sent_at_all_are_no_losses() -> None:
+    limit = IncastLimit(slots=SLOTS, roots=ROOTS)
+    limit.take(SAMPLE, 1, USUAL_S, is_withheld=True)
     assert limit.window == SLOTS
+
+
+def test_option_of_a_session_reaches_its_streams_alone() -> None:
+    """Of two workers of a job, one tries other numbers; both have the same sums."""
+    switch = FakeSwitch(2, slot_count=128, loss=0.2)
+    array = np.arange(switch.values_per_packet * 2 * SAMPLE, dtype=np.int32)
+    dynamic = replace(OPTIONS, dynamic_incast=True)
+    with (
+        Session.direct(switch.view(0), switch.transport(0), dynamic) as trying,
+        Session.direct(switch.view(1), switch.transport(1), OPTIONS) as other,
+    ):
+        for _ in range(3):
+            futures = [session.allreduce(array) for session in (trying, other)]
+            for future in futures:
+                np.testing.assert_array_equal(future.result(60), 2 * array)
+        assert trying.statistics["incast_trials"] > 0
+        assert other.statistics["incast_trials"] == 0

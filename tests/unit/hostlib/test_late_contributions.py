@@ -16,7 +16,8 @@ import pytest
 from loss_ledger import LossLedger
 from slot_simulation import Simulation
 from switchfold.hostlib.loss_tolerance import LossTolerance
-from switchfold.hostlib.native.library import RttStruct, library
+from switchfold.hostlib.native.library import library
+from switchfold.hostlib.native.structures import RttStruct
 from switchfold.hostlib.options import LateWait, SessionOptions
 from switchfold.hostlib.slots.switch_reducer import split_slots
 

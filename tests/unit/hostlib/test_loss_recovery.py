@@ -9,7 +9,8 @@ import math
 import pytest
 
 from native_recovery import Answer, Recovery
-from switchfold.hostlib.native.library import RttStruct, library
+from switchfold.hostlib.native.library import library
+from switchfold.hostlib.native.structures import RttStruct
 
 LATER_RESULTS = 3
 STORM_LIMIT = 8

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import socket
 import time
 from collections import Counter
@@ -15,10 +16,12 @@ import pytest
 
 from loopback import LOOPBACK
 from switchfold.hostlib.control.view import Endpoint, JobView
+from switchfold.hostlib.native.library import address, library
+from switchfold.hostlib.native.structures import SourceStruct
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.slots.switch_reducer import SwitchReducer
 from switchfold.hostlib.slots.wire import HEADER_BYTES, HEADER_DTYPE, Operation, datagram_bytes
-from switchfold.hostlib.summation.chunks import IntegerSource, Summand
+from switchfold.hostlib.summation.chunks import IntegerSource, Summand, ValueKind
 from switchfold.hostlib.transports.udp import UdpTransport
 
 VALUES = 32
@@ -147,3 +150,19 @@ def test_forged_values_from_the_right_address_are_taken(worker: Worker) -> None:
     forged = np.full(VALUES, 666, ">i4")
     worker.finish_with(worker.result[:HEADER_BYTES] + forged.tobytes())
     np.testing.assert_array_equal(worker.source.output.reshape(-1), forged)
+
+
+def test_mean_of_nobody_is_finite() -> None:
+    rows, output = np.full((1, VALUES), 8, np.int32), np.zeros(VALUES, np.float32)
+    factor, contributors = np.ones(1, np.float32), np.zeros(1, np.uint16)
+    source = SourceStruct(
+        num_chunks=1,
+        num_values=VALUES,
+        values=ValueKind.FLOAT32,
+        backward=address(factor),
+        output=address(output),
+        contributors=address(contributors),
+        is_mean=True,
+    )
+    library.source_take_rows(ctypes.byref(source), 0, 1, address(rows), VALUES)
+    np.testing.assert_array_equal(output, 8)

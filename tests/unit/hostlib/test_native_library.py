@@ -13,7 +13,13 @@ import pytest
 
 from switchfold.hostlib.allgather import block_exchange
 from switchfold.hostlib.hot_rows import EMPTY
-from switchfold.hostlib.native import hot_row_library, library, row_library, switch_group_library
+from switchfold.hostlib.native import (
+    hot_row_library,
+    library,
+    row_library,
+    structures,
+    switch_group_library,
+)
 from switchfold.hostlib.native.transports import Joining
 from switchfold.hostlib.parameter_server.hot_worker import pushes, reads
 from switchfold.hostlib.slots import switch_reducer, wire
@@ -24,7 +30,7 @@ from switchfold.softswitch.compilation.compiler import find_compiler
 NATIVE = Path(library.__file__).parent
 STRUCTURES = [
     item
-    for module in (library, row_library, hot_row_library, switch_group_library)
+    for module in (structures, row_library, hot_row_library, switch_group_library)
     for item in vars(module).values()
     if isinstance(item, type) and issubclass(item, ctypes.Structure)
     if item.__module__ == module.__name__
@@ -35,12 +41,12 @@ NUMBERS = {
     "WIRE_VERSION": wire.WIRE_VERSION,
     "HEADER_BYTES": wire.HEADER_BYTES,
     "VALUE_BYTES": wire.VALUE_BYTES,
-    "BATCH": library.BATCH,
-    "MAX_MEMBERS": library.MAX_MEMBERS,
+    "BATCH": structures.BATCH,
+    "MAX_MEMBERS": structures.MAX_MEMBERS,
     "REPORT_DELAY_SHARE": block_exchange.DELAY_SHARE,
     "LEAST_REPORT_DELAY_S * 1e6": round(block_exchange.MIN_DELAY_S * 1e6),
     "REFUSALS": len(switch_reducer.REFUSALS),
-    "LAYERS_BYTES": library.LAYERS_BYTES,
+    "LAYERS_BYTES": structures.LAYERS_BYTES,
     "RANGE_LANES": exact.RANGE_LANES,
     "SPECIAL_LANES": exact.SPECIAL_LANES,
     "MOST_WIDTH": row_library.MOST_WIDTH,

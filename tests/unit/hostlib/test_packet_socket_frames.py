@@ -22,7 +22,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from switchfold.hostlib.control.view import Endpoint
-from switchfold.hostlib.native.library import PacketLinkStruct
+from switchfold.hostlib.native.structures import PacketLinkStruct
 from switchfold.hostlib.native.transports import Joining, SocketTransport
 from switchfold.hostlib.slots.wire import datagram_bytes
 from switchfold.hostlib.transports.base import Offloads

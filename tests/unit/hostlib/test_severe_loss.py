@@ -7,7 +7,8 @@ from __future__ import annotations
 import pytest
 
 from native_recovery import Answer, Recovery
-from switchfold.hostlib.native.library import RttStruct, library
+from switchfold.hostlib.native.library import library
+from switchfold.hostlib.native.structures import RttStruct
 
 RTT_S = 0.002
 ROWS = 16

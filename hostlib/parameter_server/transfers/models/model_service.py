@@ -8,23 +8,20 @@ first granted moment, so one that waits is fresher than one that was sent at onc
 
 from __future__ import annotations
 
-import math
-import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import final
 
 from ....control.stations.model_terms import ModelDelivered
 from ....control.stations.station import RateObserved, StationEvent, StationReport
 from ....errors import HostlibError
-from ....peers.event_loop import EventLoop, Timer
-from ....peers.frames import PIECE_BYTES
+from ....peers.event_loop import EventLoop
 from ....peers.pacing import PacedLink
 from ...tables.service import TableService
 from ...tables.service_seams import TableCaller, TablePull
 from ...tables.state import VALUE_BYTES, VERSION_BYTES
 from ..grant_requests import GrantRequests
-from ..granted_rate import MEASURE_S, kernel_limit
+from ..granted_rate import TransferPacer
 from .outgoing_model import OutgoingModel
 
 
@@ -54,16 +51,15 @@ class ModelService:
         `is_serving()`: whether this process is the server, and not its replica.
         """
         self._tables = tables
-        self._loop = loop
         self._shard = shard
         self._is_serving = is_serving
         self._counters = counters
         self._has_scheduler = True
         self._models: list[OutgoingModel] = []
         """All that workers do not have."""
-        self._limits: dict[PacedLink, float] = {}
-        """The kernel's limits of connections that have one, in bytes/s."""
-        self._timer: Timer | None = None
+        self._pacer = TransferPacer(
+            loop, self._under_way, send=self._send, on_delivered=self._on_delivered
+        )
         self._requests = GrantRequests[OutgoingModel](
             loop,
             grant_wait_s=grant_wait_s,
@@ -92,7 +88,7 @@ class ModelService:
         """Give up the models of a connection; the worker asks for them again over another one."""
         for model in [model for model in self._models if model.pull.client is client]:
             self._models.remove(model)
-            self._limits.pop(model.caller.link, None)
+            self._pacer.forget(model.caller.link)
             self._counters["failed_models"] += 1
             self._requests.forget(model)
 
@@ -114,7 +110,7 @@ class ModelService:
         if model.rate is None:
             self._send_at_once(model)
         else:
-            self._tick()
+            self._pacer.tick()
 
     def _send_at_once(self, model: OutgoingModel) -> None:
         """Send a model that has no schedule: without a grant, or over no link."""
@@ -123,80 +119,38 @@ class ModelService:
         if model.grant is None:
             self._models.remove(model)
         else:
-            self._tick()
+            self._pacer.tick()
 
-    def _tick(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        now_s, wait_s = time.monotonic(), math.inf
-        self._limit_rates()
-        for model in [model for model in self._models if model.grant is not None]:
-            wait_s = min(wait_s, self._go_on(model, now_s))
-        if not math.isinf(wait_s):
-            self._timer = self._loop.call_later(max(MEASURE_S, wait_s), self._tick)
+    # The pacer calls the methods below.
 
-    def _go_on(self, model: OutgoingModel, now_s: float) -> float:
-        """Send what may leave of a model; return how long to wait until more may."""
-        if not model.left_bytes:
-            return MEASURE_S if self._measure(model, now_s) else math.inf
-        rate = model.rate
-        assert rate is not None, "without one, all has left"
-        if model.payload is None and rate.wait_s(now_s) > 0:
-            return rate.wait_s(now_s)
-        portion, wait_s = model.take_portion(model.caller.link, now_s)
-        if portion and not self._send_portion(model, portion, now_s):
-            return math.inf
-        return wait_s
+    def _under_way(self) -> Iterator[tuple[PacedLink, OutgoingModel]]:
+        for model in self._models:
+            if model.grant is not None:
+                yield model.caller.link, model
 
-    def _send_portion(self, model: OutgoingModel, portion: int, now_s: float) -> bool:
-        """Send bytes of a model, as it is now if they are the first; return False if denied."""
-        pull, caller, payload = model.pull, model.caller, model.payload
-        if payload is None:
+    def _send(self, model: OutgoingModel, num_bytes: int, is_first: bool) -> None:
+        """Send bytes of a model, as it is now if they are the first, unless it is denied now."""
+        pull, caller = model.pull, model.caller
+        if is_first:
             rows = self._tables.rows_of(pull)
             if rows is None:
                 self._models.remove(model)
                 self._requests.forget(model)
-                return False
-            payload = model.payload = caller.rows_payload(rows)
-            model.is_begun, model.first_s = True, now_s
-        end = model.sent_bytes + portion
-        while model.sent_bytes < end:
-            piece = payload[model.sent_bytes : min(end, model.sent_bytes + PIECE_BYTES)]
-            model.sent_bytes += piece.nbytes
+                return
+            model.payload = caller.rows_payload(rows)
+        assert model.payload is not None, "the first bytes have made it"
+        for piece in model.pieces(model.payload, num_bytes):
             if model.left_bytes:
                 caller.send_piece(pull.number, piece)
             else:
                 caller.send_rows(pull.number, pull.table, pull.keys.size, piece)
-                model.last_s = now_s
-                model.note_held(True, now_s)  # until the other kernel has all of it
-        return True
 
-    def _measure(self, model: OutgoingModel, now_s: float) -> bool:
-        """Tell how long a model took, when the other kernel has it; return whether it has not."""
-        link = model.caller.link
-        if not link.is_drained or link.unacknowledged_bytes:
-            return True
+    def _on_delivered(self, model: OutgoingModel, now_s: float) -> None:
+        """Tell how long a model took."""
         self._models.remove(model)
-        model.note_held(False, now_s)
         seconds = now_s - model.first_s
         if model.rate is not None and seconds > 0:
             self._requests.report(
                 RateObserved(model.transfer_id, model.size_bytes, seconds, model.network_wait_s)
             )
         self._requests.report(ModelDelivered(model.transfer_id))
-        return False
-
-    def _limit_rates(self) -> None:
-        """Let the kernel smooth the portions."""
-        leaving: dict[PacedLink, list[OutgoingModel]] = {}
-        for model in self._models:
-            if model.payload is not None and model.left_bytes:
-                leaving.setdefault(model.caller.link, []).append(model)
-        limits = {link: kernel_limit(models) for link, models in leaving.items()}
-        for link in self._limits.keys() - limits.keys():
-            link.limit_rate(math.inf)
-        for link, limit in limits.items():
-            if limit != self._limits.get(link):
-                link.limit_rate(limit)
-        self._limits = limits

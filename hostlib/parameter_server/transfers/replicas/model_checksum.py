@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ...rows.chunks import StoredRows, add_checksums
-from ...tables.state import DefinedTable, TableState
+from ...tables.defined_table import DefinedTable
+from ...tables.state import TableState
 
 _FACTOR: Final = 0x9E3779B97F4A7C15
 _MODULUS: Final = 1 << 64

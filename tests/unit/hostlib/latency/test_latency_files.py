@@ -25,6 +25,7 @@ from switchfold.hostlib.parameter_server import ClientOptions, ServerOptions
 from switchfold.hostlib.parameter_server.rows import RowTable
 from switchfold.hostlib.parameter_server.server import ParameterServer
 from switchfold.hostlib.parameter_server.tables import TableClient
+from time_bound import wait_until
 
 SMALL = 8
 
@@ -125,6 +126,34 @@ def test_a_disk_that_fails_is_counted(
     log.close()
     assert log.dropped == 1
     assert "lost 1 rows of the latency log: [Errno 28]" in caplog.text
+
+
+def test_an_error_of_pyarrows_costs_its_rows_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(parquet_log, "FILE_ROWS", SMALL)
+    monkeypatch.setattr(parquet_log, "FLUSH_S", 3600.0)
+    log = ParquetLog(tmp_path, ARRIVALS, "a")
+    write, num_calls = log._parquet.write_table, 0
+
+    def fail_once(*arguments: Any, **named: Any) -> None:
+        nonlocal num_calls
+        num_calls += 1
+        if num_calls == 1:
+            raise log._arrow.ArrowInvalid("planted")
+        write(*arguments, **named)
+
+    monkeypatch.setattr(log._parquet, "write_table", fail_once)
+    for number in range(2 * SMALL):
+        log.append(row(number))
+        wait_until(lambda number=number: log._full is None, f"row {number} is taken")
+    log.close()
+    assert log.dropped == SMALL
+    (file,) = sorted(tmp_path.glob("*.parquet"))
+    assert pq.read_metadata(file).num_rows == SMALL
+    assert about(file)["dropped"] == SMALL
+    (record,) = [each for each in caplog.records if "lost" in each.message]
+    assert record.exc_info is not None
 
 
 def test_a_missing_pyarrow_says_what_to_install(

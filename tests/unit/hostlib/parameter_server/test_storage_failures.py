@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import errno
 import os
+import queue
 import subprocess
 import sys
-import threading
 from collections.abc import Generator
 from pathlib import Path
 
@@ -195,27 +195,33 @@ def test_waiting_records_fail_with_the_group_that_breaks_the_log(tmp_path: Path)
     assert watch.durable == []
 
 
-def test_a_function_that_raises_breaks_the_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ended = threading.Event()
-    monkeypatch.setattr(threading, "excepthook", lambda _: ended.set())
+def test_a_function_that_raises_breaks_the_log(tmp_path: Path) -> None:
+    """What waits then is reported."""
+    failed: queue.SimpleQueue[tuple[int, int, Exception]] = queue.SimpleQueue()
+
+    def append_and_raise(_: int) -> None:
+        for _ in range(2):
+            log.append([b"waits"])
+        raise ZeroDivisionError
+
     watch = LogWatch()
     watch.events = log_cases.LogEvents(
-        on_durable=lambda _: 1 // 0, on_failed=lambda *_: None, on_room=lambda: None
+        on_durable=append_and_raise,
+        on_failed=lambda *told: failed.put(told),
+        on_room=lambda: None,
     )
     with open_log(tmp_path / "log", watch) as log:
         log.append([b"durable"])
-        assert ended.wait(log_cases.TIMEOUT_S)
+        first, last, error = failed.get(timeout=log_cases.TIMEOUT_S)
+        assert (first, last) == (2, 3)
+        assert isinstance(error, LogBrokenError)
+        assert "ZeroDivisionError" in str(error)
         with pytest.raises(LogBrokenError, match="ZeroDivisionError"):
             log.append([b"more"])
     assert read_log(tmp_path / "log") == [(1, b"durable")]
 
 
-def test_a_writer_that_ends_reports_its_records(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+def test_a_writer_that_ends_reports_its_records(tmp_path: Path) -> None:
     watch, disk = LogWatch(), FakeDisk()
     with open_log(tmp_path / "log", watch, disk) as log:
         disk.stop()

@@ -147,3 +147,18 @@ def test_a_transfer_that_is_refused_fails_in_its_turn(session: FakeSession) -> N
     with pytest.raises(RuntimeError, match="rank 0, all_reduce"):
         second.wait(timedelta(seconds=WAIT_S))
     switch_queue.close()
+
+
+def test_a_defect_of_a_thread_fails_its_transfer_and_not_the_thread(session: FakeSession) -> None:
+    def add_transfer(_: object) -> None:
+        raise MemoryError("planted")
+
+    timeline: Any = SimpleNamespace(add_transfer=add_transfer)
+    switch_queue = SwitchQueue(cast("Any", session), "test", timeline)
+    for number in range(2):
+        work = put(switch_queue, torch.ones(3))
+        session.finish(number)
+        said = r"the thread switchfold-finish-test failed: MemoryError\('planted'\)"
+        with pytest.raises(RuntimeError, match=said):
+            work.wait(timedelta(seconds=WAIT_S))
+    switch_queue.close()

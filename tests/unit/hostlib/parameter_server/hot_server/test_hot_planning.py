@@ -17,7 +17,7 @@ from switchfold.hostlib.hot_rows import EMPTY, FrequencySketch, KeyBatches
 from switchfold.hostlib.parameter_server.hot_server.planning import LANE_BITS, HotPlanner
 from switchfold.hostlib.parameter_server.hot_server.served_rows import ServedRows
 from switchfold.hostlib.parameter_server.tables import TableDefinition
-from switchfold.hostlib.parameter_server.tables.state import DefinedTable
+from switchfold.hostlib.parameter_server.tables.defined_table import DefinedTable
 
 SERVER_ID = 3
 

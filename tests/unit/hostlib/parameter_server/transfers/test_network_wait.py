@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from switchfold.hostlib.control.stations.station import GrantedSpan, TransferGranted
-from switchfold.hostlib.parameter_server.transfers import update_link
+from switchfold.hostlib.parameter_server.transfers import granted_rate, update_link
 from switchfold.hostlib.parameter_server.transfers.granted_rate import GrantedRate
 from switchfold.hostlib.parameter_server.transfers.outgoing import OutgoingUpdate
 from switchfold.hostlib.parameter_server.transfers.update_link import UpdateLink
@@ -78,7 +78,8 @@ def measure(
 ) -> tuple[float, float]:
     """Send an update that is granted 1 s; return how long it took, and waited for the network."""
     loop = HandLoop(least_pause_s)
-    monkeypatch.setattr(update_link, "time", loop)
+    for module in (granted_rate, update_link):
+        monkeypatch.setattr(module, "time", loop)
     told: list[tuple[float, float]] = []
     session: Any = SimpleNamespace(shard=0)
     link = UpdateLink(
