@@ -24,6 +24,8 @@ class FabricContender:
     """Whether workers are in step: each version of the model has one more update of all of them."""
     is_grouping: bool = False
     """Whether idle workers add up updates of others."""
+    is_chained: bool = False
+    """Whether the server passes each update on to a replica before it applies it."""
     learning_rate: float = 0.05
     """Of the perceptron in the runs. Rates around it are tried along the measured times."""
 
@@ -38,6 +40,7 @@ class FabricContender:
 
 
 BASELINE: Final = "plain"
+CHAIN: Final = "chain"
 RING: Final = "ring"
 SYNCHRONOUS: Final = "synchronous"
 SYNCHRONOUS_PS: Final = "plain-synchronous"
@@ -46,6 +49,7 @@ CONTENDERS: Final = {
     each.name: each
     for each in (
         FabricContender(name=BASELINE, title="asynchronous PS"),
+        FabricContender(name=CHAIN, title="PS, chain replication", is_chained=True),
         FabricContender(name=SCHEDULED, title="scheduled", is_scheduled=True),
         FabricContender(
             name="groups", title="scheduled, groups", is_scheduled=True, is_grouping=True
@@ -69,7 +73,6 @@ CONTENDERS: Final = {
         ),
     )
 }
-NO_CHAIN: Final = "chain replication is left out: no parameter server here forwards to a replica"
 
 
 def chosen_contenders(text: str) -> list[FabricContender]:

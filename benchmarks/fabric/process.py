@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One process of the rig, on a host of its own: a worker, or the parameter server's.
+"""One process of the rig, on a host of its own: a worker, the parameter server's, or its replica's.
 
 It does what the rig asks for on a socket, and answers each request with a line of JSON. The last
-rank is the server.
+rank is the replica, and the one before it the server.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ import os
 import socket
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
+import numpy as np
+
+from benchmarks.fabric.chain import ChainHead
 from benchmarks.fabric.run_plan import RunPlan
-from benchmarks.fabric.trainers import FabricTrainer, RingTrainer, ServedTrainer
+from benchmarks.fabric.trainers import TIMEOUT_S, FabricTrainer, RingTrainer, ServedTrainer
 from switchfold.hostlib.parameter_server import ParameterServer, ServerOptions
 from switchfold.hostlib.parameter_server.transfers import CommittedUpdate
 
@@ -29,26 +33,32 @@ Verb = Callable[[Mapping[str, Any]], dict[str, Any]]
 class ServerProcess:
     """A parameter server for each run, and what happened at it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_tail: bool = False) -> None:
+        """`is_tail`: of the server at the end of a chain, whose only worker is the other one."""
+        self._is_tail = is_tail
         self._stack = ExitStack()
         self._commits: list[tuple[float, CommittedUpdate]] = []
         self._reads: list[tuple[float, int]] = []
         self._server: ParameterServer | None = None
+        self._chain: ChainHead | None = None
 
     @property
     def verbs(self) -> dict[str, Verb]:
-        """What the rig may ask for; all else concerns workers."""
-        return {"open": self.open, "close": self.close}
+        """What the rig may ask for; all else concerns others."""
+        verbs: dict[str, Verb] = {"open": self.open, "close": self.close}
+        if not self._is_tail:
+            verbs |= {"chain": self.chain, "start": self.start, "leave": self.leave}
+        return verbs
 
     def open(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Serve a run; return the port. A ring has no server."""
+        """Serve a run; return the port. A ring has no server, and few servers have a replica."""
         plan = RunPlan.of(request)
-        if not plan.is_served:
+        if not (plan.is_chained if self._is_tail else plan.is_served):
             return {"port": 0}
         self._commits, self._reads = [], []
         transfers = plan.transfers(plan.server_credentials, plan.num_workers)
         options = ServerOptions(
-            num_workers=plan.num_workers,
+            num_workers=1 if self._is_tail else plan.num_workers,
             transfers=transfers if plan.is_scheduled else None,
         )
         address = os.environ["SWITCHFOLD_ADDRESS"]
@@ -58,18 +68,47 @@ class ServerProcess:
         self._server = server
         return {"port": server.port}
 
+    def chain(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Connect the head of a chain to its tail; no worker has joined yet."""
+        plan, server = RunPlan.of(request), self._server
+        assert server is not None, "the rig lets it serve first"
+        self._chain = ChainHead(
+            server,
+            (plan.addresses[-1], request["port"]),
+            plan.tensor(is_mean=False),
+            plan.transfers(os.environ["SWITCHFOLD_CREDENTIALS"], plan.num_workers),
+            source=plan.server_address,
+            timeout_s=TIMEOUT_S,
+        )
+        return {}
+
+    def start(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Give the tail the first model; a worker gives it to the head."""
+        if self._chain is not None:
+            self._chain.start(RunPlan.of(request).task.make(0).start())
+        return {}
+
+    def leave(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the tail's model."""
+        if self._chain is not None:
+            np.save(RunPlan.of(request).replica_file, self._chain.tail_model())
+        return {}
+
     def close(self, _: Mapping[str, Any]) -> dict[str, Any]:
         """End the run's server; return its commits, its reads and its counters."""
         server, self._server = self._server, None
+        chain, self._chain = self._chain, None
         if server is None:
             return {"commits": [], "reads": [], "counters": {}}
+        if chain is not None:
+            chain.close()
         self._stack.close()
         return {
             "commits": [
                 {"time_s": time_s, **committed._asdict()} for time_s, committed in self._commits
             ],
             "reads": self._reads,
-            "counters": dict(server.updates.counters),
+            "counters": dict(server.updates.counters + (chain.counters if chain else Counter())),
         }
 
     def _note_commit(self, committed: CommittedUpdate) -> None:
@@ -134,7 +173,8 @@ def main() -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect(sys.argv[1])
         connection.sendall(json.dumps({"rank": rank}).encode() + b"\n")
-        made = ServerProcess() if rank == ranks - 1 else WorkerProcess(rank)
+        is_worker = rank < ranks - 2
+        made = WorkerProcess(rank) if is_worker else ServerProcess(is_tail=rank == ranks - 1)
         try:
             serve(connection, made.verbs)
         except Exception as error:

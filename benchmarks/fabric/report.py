@@ -22,6 +22,7 @@ BEST_AIM: Final = 3.0
 CLEAN_AIM: Final = 0.95
 COLOURS: Final = {
     "plain": "#7f7f7f",
+    "chain": "#8c564b",
     "scheduled": "#9467bd",
     "groups": "#31a354",
     "plain-synchronous": "#bdbdbd",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed with workers, a server and the controller, which trains by one contender at a time."""
+"""A testbed with workers, two servers and the controller; it trains by one contender at a time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class FabricRig:
     ) -> None:
         """Make nothing yet. `transfers`: TOML values of the controller's table [transfers]."""
         self.size, self.workload = size, workload
-        topology = single_switch(size.num_workers + 1, rate_bits_per_s=size.rate_bits_per_s)
+        # The last host has the replica of a chain: its link keeps the nominal rate.
+        topology = single_switch(size.num_workers + 2, rate_bits_per_s=size.rate_bits_per_s)
         self.testbed = Testbed(topology, name=f"fb{os.getpid()}")
         module = f"{__package__}.process"
         self._ranks = TrainingRanks(self.testbed, topology.hosts, module, module_environment())
@@ -107,7 +108,9 @@ class FabricRig:
     ) -> FabricRun:
         """Train once; verify the model. Raises FabricRunError and ToleranceRunError."""
         plan = self._plan(contender, cell, learning_rate, limits)
-        port = self._ask(plan, "open")[-1]["port"]
+        port, tail_port = (each["port"] for each in self._ask(plan, "open")[-2:])
+        if plan.is_chained:
+            self._ask(plan, "chain", port=tail_port)
         self._ask(plan, "join", port=port)
         self._ask(plan, "start")
         rates = RateOverTime(size=self.size, trace=self.size.link_trace(cell))
@@ -118,16 +121,17 @@ class FabricRig:
             answers = self._ask(plan, "train")
         after = self._processor()
         left = self._ask(plan, "leave")
-        served = self._ask(plan, "close")[-1]
-        if len({each.get("checksum") for each in left[:-1]}) != 1:
+        served, copied = self._ask(plan, "close")[-2:]
+        if len({each.get("checksum") for each in left[: plan.num_workers]}) != 1:
             raise FabricRunError(f"{contender.name}, {cell.name}: workers have different models")
         record = FabricRun(
             contender=contender.name,
             cell=cell,
             learning_rate=learning_rate,
             began_s=began_s,
-            rows=[answer["rows"] for answer in answers[:-1]],
+            rows=[answer["rows"] for answer in answers[: plan.num_workers]],
             commits=served["commits"],
+            num_copied=len(copied["commits"]),
             server_counters=served["counters"],
             processor_s={name: after[name] - before[name] for name in after},
             job=plan.job,
@@ -156,6 +160,7 @@ class FabricRig:
             is_scheduled=contender.is_scheduled,
             is_stepwise=contender.is_stepwise,
             is_grouping=contender.is_grouping,
+            is_chained=contender.is_chained,
             workload=self.workload.name,
             num_workers=self.size.num_workers,
             seed=cell.seed,
@@ -182,14 +187,14 @@ class FabricRig:
     def _processor(self) -> dict[str, float]:
         """Return processor seconds by kind of process, and of the machine."""
         pids: dict[str, list[int]] = {"controller": [], "switch": [], "server": [], "workers": []}
-        server = self.size.hosts[-1]
+        servers = tuple(f"-{host.name}" for host in self.testbed.topology.hosts[-2:])
         for record in read_records(self.testbed.run_directory):
             if record.name == "controller":
                 pids["controller"].append(record.pid)
             elif record.name == self.testbed.switch.name:
                 pids["switch"].append(record.pid)
             else:
-                kind = "server" if record.name.endswith(f"-{server}") else "workers"
+                kind = "server" if record.name.endswith(servers) else "workers"
                 pids[kind].append(record.pid)
         found: dict[str, float] = {}
         for kind, each in pids.items():
@@ -210,7 +215,11 @@ class FabricRig:
         model = np.load(plan.model_file)
         plan.model_file.unlink()
         plan.stop_file.unlink(missing_ok=True)
-        return SentUpdates(by_version=by_version, model=model)
+        replica = None
+        if plan.is_chained:
+            replica = np.load(plan.replica_file)
+            plan.replica_file.unlink()
+        return SentUpdates(by_version=by_version, model=model, replica=replica)
 
 
 def waits_for_grants(log: str, job: str) -> list[float]:

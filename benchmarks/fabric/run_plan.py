@@ -13,8 +13,11 @@ from typing import Any, Final, Self
 from benchmarks.fabric.settings import Cell, ClusterSize
 from benchmarks.fabric.tasks import TaskPlan
 from benchmarks.simulator.traces import ComputeSetting, ComputeTrace, LinkSetting
+from switchfold.hostlib.parameter_server.tables import TensorDefinition
 from switchfold.hostlib.parameter_server.transfers import TransferOptions
 
+BLOCK_VALUES: Final = 4096
+"""Values of a block on a server."""
 AT_ONCE_S: Final = 1e-6
 """Wait for a grant where there is no scheduler."""
 FIRST_WAIT_S: Final = 60.0
@@ -31,6 +34,7 @@ class RunPlan:
     is_scheduled: bool
     is_stepwise: bool
     is_grouping: bool
+    is_chained: bool
     workload: str
     num_workers: int
     seed: int
@@ -49,7 +53,7 @@ class RunPlan:
     """For what processes leave to the rig."""
     controller: str
     addresses: tuple[str, ...]
-    """Of the workers' hosts, then the server's."""
+    """Of the workers' hosts, then the server's, then the one of a replica."""
     peer_port: int
     """Of a ring."""
     server_credentials: str
@@ -116,9 +120,29 @@ class RunPlan:
         return Path(self.folder) / f"{self.job}-model.npy"
 
     @property
+    def replica_file(self) -> Path:
+        """The final model of the replica."""
+        return Path(self.folder) / f"{self.job}-replica.npy"
+
+    @property
+    def server_address(self) -> str:
+        """Of the workers' server."""
+        return self.addresses[self.num_workers]
+
+    @property
     def staleness(self) -> int | None:
         """How far workers may be ahead of each other; None: any number of iterations."""
         return 0 if self.is_stepwise else None
+
+    def tensor(self, *, is_mean: bool) -> TensorDefinition:
+        """Return the model as servers have it; `is_mean`: of the updates of an iteration."""
+        return TensorDefinition(
+            name="model",
+            num_values=self.num_values,
+            block_values=BLOCK_VALUES,
+            staleness=self.staleness,
+            is_mean=is_mean,
+        )
 
     def transfers(self, credentials: str, place: int) -> TransferOptions:
         """Return the options of a station; `place`: of its host. Without a scheduler, nobody is at

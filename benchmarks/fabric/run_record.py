@@ -32,6 +32,8 @@ class SentUpdates:
     by_version: Mapping[int, Sequence[Floats]]
     """Updates that were applied; a step of a ring has one of each worker."""
     model: Floats
+    replica: Floats | None = None
+    """Of the tail of a chain."""
 
     def models(self, first: Floats) -> Iterator[tuple[int, Floats]]:
         """Yield each version and its model, in the order of versions; the array is reused."""
@@ -55,6 +57,8 @@ class FabricRun:
     """Iterations by worker: the fields of IterationRow."""
     commits: list[dict[str, Any]]
     """The server's, in their order: time_s and the fields of CommittedUpdate. None of a ring."""
+    num_copied: int = 0
+    """Commits of the server's replica."""
     server_counters: Mapping[str, int]
     processor_s: Mapping[str, float]
     """By kind of process, and `busy` and `total` of all cores."""
@@ -114,7 +118,20 @@ class FabricRun:
             raise FabricRunError(
                 f"{where}: the model differs from the sum of its {len(versions)} updates by {worst}"
             )
+        if sent.replica is not None:
+            self._verify_replica(sent.model, sent.replica, where)
         self.sent = sent
+
+    def _verify_replica(self, model: Floats, replica: Floats, where: str) -> None:
+        """Raise FabricRunError unless the replica has applied the same in the same order."""
+        if self.num_copied != len(self.commits):
+            raise FabricRunError(
+                f"{where}: the replica has applied {self.num_copied} updates, and the server"
+                f" {len(self.commits)}"
+            )
+        if not np.array_equal(model, replica):
+            worst = float(np.abs(model - replica).max())
+            raise FabricRunError(f"{where}: the replica's model differs by {worst}")
 
     def find_target(self, workload: FabricWorkload, judge: FabricTask, target: float) -> None:
         """Find the first version that is good enough, and when it was there; forget the updates."""

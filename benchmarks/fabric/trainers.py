@@ -25,14 +25,12 @@ from benchmarks.transport.among_hosts import join_among_hosts
 from switchfold.hostlib import Session
 from switchfold.hostlib.errors import StaleUpdateError
 from switchfold.hostlib.parameter_server import ClientOptions, HotRowUse
-from switchfold.hostlib.parameter_server.tables import DenseTensor, TableClient, TensorDefinition
+from switchfold.hostlib.parameter_server.tables import DenseTensor, TableClient
 from switchfold.hostlib.parameter_server.transfers import FabricWorker
 from switchfold.hostlib.peers import PeerServer
 
 TIMEOUT_S: Final = 120.0
 """For an answer of a server, or a sum."""
-BLOCK_VALUES: Final = 4096
-"""Values of a block on the server."""
 Floats = NDArray[np.float32]
 
 
@@ -147,15 +145,9 @@ class ServedTrainer(FabricTrainer):
             use_hot_rows=HotRowUse.NEVER,
             insecure=True,
         )
-        client = self._stack.enter_context(TableClient([(plan.addresses[-1], port)], options))
-        definition = TensorDefinition(
-            name="model",
-            num_values=plan.num_values,
-            block_values=BLOCK_VALUES,
-            staleness=plan.staleness,
-            is_mean=plan.is_stepwise and self._workload.has_rate,
-        )
-        self._tensor = DenseTensor(client, definition)
+        client = self._stack.enter_context(TableClient([(plan.server_address, port)], options))
+        is_mean = plan.is_stepwise and self._workload.has_rate
+        self._tensor = DenseTensor(client, plan.tensor(is_mean=is_mean))
         transfers = plan.transfers(os.environ["SWITCHFOLD_CREDENTIALS"], number)
         self._fabric = self._stack.enter_context(FabricWorker(self._tensor, transfers))
 
@@ -253,7 +245,8 @@ class RingTrainer(FabricTrainer):
 
     def start(self) -> None:
         """Connect; all listen by now."""
-        session = join_among_hosts(self._plan.addresses[:-1], self._number, self._peers, TIMEOUT_S)
+        workers = self._plan.addresses[: self._plan.num_workers]
+        session = join_among_hosts(workers, self._number, self._peers, TIMEOUT_S)
         self._session = self._stack.enter_context(session)  # it closes the peer server, too
         session.allreduce(np.zeros(1, np.float32)).result()
 

@@ -22,6 +22,7 @@ from .planning.alike_hosts import AlikeHosts
 from .planning.batch_draft import BatchDraft, DraftSetting
 from .planning.batch_links import shared_links
 from .planning.gathering import Gatherings
+from .planning.path_limits import PathLimits, path_limits
 from .planning.switch_adding import SwitchAdding
 from .transfers import PlannedTransfer, TransferGroup, TransferRequest
 
@@ -142,9 +143,10 @@ class _Search:
         One is the best for equal updates on equal links, where each host gathers one more than the
         one before it. With unequal ones, a quarter or a third is often good.
         """
-        num_updates, num_hosts = len(self._setting.ordered), len(self._setting.hosts)
-        equal = (num_updates - num_hosts * (num_hosts - 1) // 2) // (num_hosts + 1)
-        return [max(0, equal), num_updates // 4, num_updates // 3]
+        ordered, num_hosts = self._setting.ordered, len(self._setting.hosts)
+        if len({request.bits for request in ordered}) > 1:
+            return [len(ordered) // 4, len(ordered) // 3]
+        return [max(0, (len(ordered) - num_hosts * (num_hosts - 1) // 2) // (num_hosts + 1))]
 
     def _try(self, count: int) -> bool:
         """Complete the plan for a length; return False if it alone costs more than the best."""
@@ -208,11 +210,16 @@ def _setting(
     leaves = list(usable.switches)
     alike = AlikeHosts(network, workers, ordered[0].server, usable.hosts, leaves)
     shared = shared_links(network, ordered, alike, leaves)
+
+    def path(sender: str) -> PathLimits:
+        return path_limits(residual, network.route(sender, ordered[0].server), now_s, shared)
+
     return DraftSetting(
         ordered=ordered,
         now_s=now_s,
         hosts=usable.hosts,
-        routes=[network.route(each.worker, each.server) for each in ordered],
+        paths=[path(request.worker) for request in ordered],
+        sum_paths={host: path(host) for host in usable.hosts},
         mixed_hosts=_mixed_hosts(alike, shared),
         summable=_summable(ordered, usable.most_members),
         gatherings=Gatherings(residual, ordered, now_s, alike, shared),

@@ -19,6 +19,8 @@ Links = tuple[str, ...]
 """Names of directed links, in the order of a route."""
 _NO_LINK: Final = ResidualRate.of(0)
 """A link that an earlier network had, without what was reserved on it."""
+NO_LIMIT: Final = 1 << 62
+"""More bits/s than any link carries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +52,11 @@ class TransferNetwork:
             up, down = rate if isinstance(rate, tuple) else (rate, rate)
             capacities |= {f"{host}>{switch}": up, f"{switch}>{host}": down}
 
+        ups = {host: (f"{host}>{switch}",) for host in rates_bits_per_s}
+        downs = {host: (f"{switch}>{host}",) for host in rates_bits_per_s}
+
         def find_route(sender: str, receiver: str) -> Links:
-            links = (f"{sender}>{switch}", f"{switch}>{receiver}")
-            return tuple(link for link in links if link in capacities)
+            return ups.get(sender, ()) + downs.get(receiver, ())
 
         return cls(
             capacities_bits_per_s=capacities,
@@ -84,9 +88,12 @@ class TransferNetwork:
 
     def has_routes(self, senders: Iterable[str], receiver: str) -> bool:
         """Return whether every sender has a route to a station."""
-        return all(
-            sender == receiver or self._find(sender, receiver) is not None for sender in senders
-        )
+        found = self._found
+        for sender in senders:
+            pair = sender, receiver
+            if found.get(pair) is None and sender != receiver and self._find(*pair) is None:
+                return False
+        return True
 
     def joins(self, sender: str, receiver: str) -> bool:
         """Return whether the network has both hosts and a route between them."""
@@ -146,10 +153,9 @@ class ResidualNetwork:
 
     def rate(self, link: str) -> ResidualRate:
         """Return what is free of a link."""
-        spans = self._new.pop(link, None) if self._new else None
         rate = self._rates.get(link) or self.network.idle.get(link) or _NO_LINK
-        if spans:
-            rate = self._rates[link] = rate.less(spans)
+        if self._new and link in self._new:
+            rate = self._rates[link] = rate.less(self._new.pop(link))
         return rate
 
     def state(self, link: str) -> object:
@@ -205,16 +211,33 @@ class ResidualNetwork:
         }
 
 
-def spans_over(rates: Sequence[ResidualRate], bits: int, start_s: float) -> tuple[RateSpan, ...]:
+def spans_over(
+    rates: Sequence[ResidualRate], bits: int, start_s: float, most_bits_per_s: int = NO_LIMIT
+) -> tuple[RateSpan, ...]:
     """Return the spans in which a transfer over links with these free rates would end earliest.
 
-    There is at least one link. Cost: O(steps of all links) from the start to the end.
+    It is no faster than `most_bits_per_s`. There is at least one link, or that limit.
+    Cost: O(steps of all links) from the start to the end.
     """
-    changing = [each for each in rates if each.times[-1] > start_s]
-    if len(changing) <= 1:
-        steady = [each.rates[-1] for each in rates if each not in changing]
-        most = min(steady) if steady else max(changing[0].rates)
-        return (changing or rates)[0].spans(start_s, bits, most)
+    changing: list[ResidualRate] = []
+    for each in rates:
+        if each.times[-1] > start_s:
+            changing.append(each)
+        elif each.rates[-1] < most_bits_per_s:
+            most_bits_per_s = each.rates[-1]
+    if not changing:
+        assert most_bits_per_s > 0, "capacities are positive"
+        end_s = start_s + bits / most_bits_per_s
+        return (RateSpan(start_s, end_s, most_bits_per_s),) if end_s > start_s else ()
+    if len(changing) == 1:
+        return changing[0].spans(start_s, bits, most_bits_per_s)
+    return _spans_over_changing([*changing, ResidualRate.of(most_bits_per_s)], bits, start_s)
+
+
+def _spans_over_changing(
+    rates: Sequence[ResidualRate], bits: int, start_s: float
+) -> tuple[RateSpan, ...]:
+    """Return the spans over several links on which what is free changes later."""
     steps = [bisect_right(each.times, start_s) - 1 for each in rates]
     spans: list[RateSpan] = []
     now_s, left = start_s, float(bits)

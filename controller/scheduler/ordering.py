@@ -32,6 +32,8 @@ from .transfers import (
 
 _DIGITS: Final = 9
 """End times are compared in whole nanoseconds: rounding must not break ties."""
+_WHOLE_CLASS: Final = -1
+"""In place of a request's number: the bound is that of all requests of a class."""
 _MOST_CLASSES: Final = 8
 """Rates that lower bounds tell apart; rates between two of them count as the higher one."""
 
@@ -137,6 +139,8 @@ class _SimilarRequests:
         """`shared` is None for requests that cross no link."""
         self._shared = shared
         self._most_bits_per_s = most_bits_per_s
+        self.known_end_s = -math.inf
+        """A lower bound of all ends that an earlier step found: reservations only grow."""
         self.by_bits: dict[int, list[int]] = {}
         """Numbers of the requests, rising."""
         self.sizes: list[int] = []
@@ -174,16 +178,21 @@ class _Candidates:
     def __init__(self, classes: Sequence[_SimilarRequests], now_s: float) -> None:
         self._now_s = now_s
         self._heap: list[tuple[float, int, bool, int, int]] = []
-        """(end, number, whether it is only a bound, class, bits)."""
+        """(end, number, whether it is only a bound, class, bits). A class stands for its requests
+        until its bound of an earlier step is reached."""
         self._classes = classes
         self._next_size = [0] * len(classes)
         self._last_bound = [-math.inf] * len(classes)
-        for at in range(len(classes)):
-            self._reach(at, -math.inf)
+        for at, requests in enumerate(classes):
+            if requests.sizes:
+                heappush(self._heap, (requests.known_end_s, _WHOLE_CLASS, True, at, 0))
 
     def pop(self) -> tuple[float, int, bool]:
         """Return the first one: end, number, and whether it is only a bound."""
         end_s, number, is_bound, at, bits = heappop(self._heap)
+        while number == _WHOLE_CLASS:
+            self._reach(at, end_s)
+            end_s, number, is_bound, at, bits = heappop(self._heap)
         if is_bound:
             numbers = self._classes[at].by_bits[bits]
             place = bisect_right(numbers, number)
@@ -203,6 +212,8 @@ class _Candidates:
             bits = requests.sizes[self._next_size[at]]
             self._next_size[at] += 1
             self._last_bound[at] = bound_s = requests.least_end_s(bits, self._now_s)
+            if self._next_size[at] == 1:
+                requests.known_end_s = bound_s
             heappush(self._heap, (bound_s, requests.by_bits[bits][0], True, at, bits))
 
 

@@ -66,13 +66,21 @@ class ResidualRate:
     def _changed(self, spans: Iterable[RateSpan], sign: int, may_exceed: bool) -> ResidualRate:
         times, rates = list(self.times), list(self.rates)
         for start_s, end_s, rate in spans:
-            first, last = _split(times, rates, start_s), _split(times, rates, end_s)
+            first = bisect_left(times, start_s)
+            if first == len(times) or times[first] != start_s:
+                times.insert(first, start_s)
+                rates.insert(first, rates[first - 1])
+            last = bisect_left(times, end_s, first)
+            if last == len(times) or times[last] != end_s:
+                times.insert(last, end_s)
+                rates.insert(last, rates[last - 1])
             for step in range(first, last):
                 rates[step] += sign * rate
                 assert may_exceed or rates[step] >= 0, "a reservation beyond what is free"
-            for step in (last, first):
-                if rates[step] == rates[step - 1]:
-                    del times[step], rates[step]
+            if rates[last] == rates[last - 1]:
+                del times[last], rates[last]
+            if rates[first] == rates[first - 1]:
+                del times[first], rates[first]
         return ResidualRate(times, rates)
 
     def shifted(self, by_bits_per_s: int) -> ResidualRate:
@@ -113,7 +121,7 @@ class ResidualRate:
             rate = free if free < most_bits_per_s else most_bits_per_s
             if rate != last:
                 if last > 0:
-                    append_span(found, RateSpan(begin_s, now_s, last))
+                    found.append(RateSpan(begin_s, now_s, last))
                 begin_s, last = now_s, rate
             if rate > 0:
                 end_s = now_s + bits / rate
@@ -157,12 +165,3 @@ def append_span(spans: list[RateSpan], span: RateSpan) -> None:
         spans[-1] = last._replace(end_s=span.end_s)
     else:
         spans.append(span)
-
-
-def _split(times: list[float], rates: list[int], time_s: float) -> int:
-    """Return the step that begins at a time; the step in which it lies is split there."""
-    step = bisect_left(times, time_s)
-    if step == len(times) or times[step] != time_s:
-        times.insert(step, time_s)
-        rates.insert(step, rates[step - 1])
-    return step

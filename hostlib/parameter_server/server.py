@@ -46,7 +46,7 @@ from .rules import Values, as_workers_sent
 from .switch_groups.station import SwitchGroupStation
 from .tables.port import TablePort
 from .tables.service import TableService
-from .transfers.update_port import UpdatePort
+from .transfers.update_port import UpdatePort, UpdateReceiver
 from .transfers.update_station import UpdateStation
 from .worker_end import WorkerEnd
 
@@ -144,6 +144,9 @@ class ParameterServer:
         self._station = station
         self.updates = station.service
         """Updates that a scheduler orders: their counters, and callbacks."""
+        self.update_receiver: UpdateReceiver = station.service
+        """Takes updates as they come. Who sees them first replaces it, before workers connect, and
+        passes them on to `updates`."""
         self.loop.run(self._start)
         self._peers.enter_job(job, options.shard)
 
@@ -261,7 +264,7 @@ class ParameterServer:
             return
         if greeting.purpose is Purpose.TRANSFERS:
             groups = None if self.groups is None else self.groups.groups
-            UpdatePort(self.updates, self.loop, worker_id, connection, groups)
+            UpdatePort(self.update_receiver, self.loop, worker_id, connection, groups)
             return
         old = self._ends.get(worker_id)
         if isinstance(old, WorkerEnd):

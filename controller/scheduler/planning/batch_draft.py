@@ -15,6 +15,7 @@ from ..network import Links, ResidualNetwork
 from ..transfers import PlannedTransfer, TransferGroup, TransferRequest
 from .gathering import Gatherings
 from .group_draft import GroupDraft
+from .path_limits import PathLimits
 from .switch_adding import SwitchAdding
 
 _EPSILON_S: Final = 1e-9
@@ -27,8 +28,10 @@ class DraftSetting(NamedTuple):
     now_s: float
     hosts: Sequence[str]
     """Idle ones; each gathers at most one group."""
-    routes: Sequence[Links]
+    paths: Sequence[PathLimits]
     """By update: to the server."""
+    sum_paths: Mapping[str, PathLimits]
+    """By idle host: to the server."""
     mixed_hosts: frozenset[str]
     """Hosts whose legs share links with each other's messages, or with their own sums."""
     summable: Sequence[int]
@@ -131,11 +134,11 @@ class BatchDraft:
         """Plan the next update as a message of its own."""
         setting, residual = self._setting, self._residual
         request = setting.ordered[self.num_sent]
-        links = setting.routes[self.num_sent]
-        spans = residual.plan(links, request.bits, setting.now_s)
+        path = setting.paths[self.num_sent]
+        spans = path.spans(residual.rate, request.bits, setting.now_s)
         end_s = spans[-1].end_s if spans else setting.now_s
-        residual.reserve(self._shared(links), spans)
-        planned = PlannedTransfer(request=request, links=links, spans=spans, end_s=end_s)
+        residual.reserve(path.taken, spans)
+        planned = PlannedTransfer(request=request, links=path.links, spans=spans, end_s=end_s)
         self._commit(planned, 1, end_s)
 
     def send_group(self) -> bool:
@@ -147,9 +150,12 @@ class BatchDraft:
         if not group.is_switch:
             self._free.remove(group.aggregator)
             if group.aggregator in setting.mixed_hosts:
-                for links, leg in zip(self._legs_links(group), group.legs, strict=True):
+                routes = self._legs_links(group.aggregator, group.first, len(group.legs))
+                for links, leg in zip(routes, group.legs, strict=True):
                     residual.reserve(self._shared(links), leg.spans)
-        residual.reserve(self._shared(group.links), group.spans)
+            residual.reserve(setting.sum_paths[group.aggregator].taken, group.spans)
+        else:
+            residual.reserve(self._shared(group.links), group.spans)
         self._commit(group, len(group.legs), group.end_s)
         return True
 
@@ -161,12 +167,14 @@ class BatchDraft:
 
     def _commit(self, message: PlannedTransfer | GroupDraft, count: int, end_s: float) -> None:
         self._busy_s = max(self._busy_s, end_s)
-        self.last_commit_s = max(self.last_commit_s, end_s)
+        self.last_commit_s = last_s = max(self.last_commit_s, end_s)
         self.num_sent += count
         self._messages.append(message)
+        self._commits_s += [last_s] * count
+        total_s = self.total_s
         for _ in range(count):
-            self._commits_s.append(self.last_commit_s)
-            self.total_s += self.last_commit_s
+            total_s += last_s
+        self.total_s = total_s
 
     def _least_direct_cost_s(self) -> float:
         """Return the least that the plan can cost if no group follows.
@@ -174,16 +182,20 @@ class BatchDraft:
         When an update is committed, all bits up to its own have passed the server's last link.
         """
         setting = self._setting
-        rest = setting.ordered[self.num_sent :]
-        last_links = {route[-1] for route in setting.routes[self.num_sent :] if route}
+        last_links = {path.links[-1] for path in setting.paths[self.num_sent :] if path.links}
         if len(last_links) != 1:
             return self.least_cost_s()
         rate = self._residual.rate(last_links.pop())
         total_s, bits, commit_s = self.total_s, 0, self.last_commit_s
-        for request in rest:
+        end_s = setting.now_s
+        for request in setting.ordered[self.num_sent :]:
             if request.worker != request.server:
                 bits += request.bits
-            commit_s = max(self.last_commit_s, rate.earliest_end_s(setting.now_s, bits))
+                if end_s < rate.times[-1]:
+                    end_s = rate.earliest_end_s(setting.now_s, bits)
+                else:
+                    end_s += request.bits / rate.rates[-1]
+                commit_s = max(commit_s, end_s)
             total_s += commit_s
         cost_s = commit_s if setting.is_makespan else total_s
         return round(cost_s, 9) - _EPSILON_S
@@ -194,15 +206,15 @@ class BatchDraft:
         most = setting.summable[first]
         if most < 2 or not (self._free or setting.switches):
             return None
-        found = setting.switches.groups(first, most, self._residual)
+        found = setting.switches.groups(first, most, self._residual) if setting.switches else []
         for host in setting.gatherings.one_of_each(self._free):
             group = self._at_host(host, most)
             if group is not None:
                 found.append(group)
+        if len(found) < 2:
+            return found[0] if found else None
         return min(
-            found,
-            key=lambda group: (-len(group.legs), round(group.end_s, 9), group.aggregator),
-            default=None,
+            found, key=lambda group: (-len(group.legs), round(group.end_s, 9), group.aggregator)
         )
 
     def _at_host(self, host: str, most: int) -> GroupDraft | None:
@@ -211,26 +223,26 @@ class BatchDraft:
         found = setting.gatherings.gathered(first, most, host, residual, self._busy_s)
         if found is None or len(found.legs) < 2:
             return None
-        route = residual.network.route(host, setting.ordered[first].server)
-        draft = GroupDraft(
+        path = setting.sum_paths[host]
+        if host in setting.mixed_hosts:
+            residual = residual.fork()
+            routes = self._legs_links(host, first, len(found.legs))
+            for links, leg in zip(routes, found.legs, strict=True):
+                residual.reserve(links, leg.spans)
+        spans = path.spans(residual.rate, found.sum_bits, found.gathered_s)
+        return GroupDraft(
             aggregator=host,
             is_switch=False,
             first=first,
             legs=found.legs,
             gathered_s=found.gathered_s,
-            links=route,
-            spans=(),
-            end_s=found.gathered_s,
+            links=path.links,
+            spans=spans,
+            end_s=spans[-1].end_s if spans else found.gathered_s,
         )
-        if host in setting.mixed_hosts:
-            residual = residual.fork()
-            for links, leg in zip(self._legs_links(draft), draft.legs, strict=True):
-                residual.reserve(links, leg.spans)
-        spans = residual.plan(route, found.sum_bits, found.gathered_s)
-        return draft._replace(spans=spans, end_s=spans[-1].end_s) if spans else draft
 
-    def _legs_links(self, group: GroupDraft) -> list[Links]:
+    def _legs_links(self, host: str, first: int, count: int) -> list[Links]:
         """Return the links of members' legs to a host."""
-        members = self._setting.ordered[group.first : group.first + len(group.legs)]
+        members = self._setting.ordered[first : first + count]
         network = self._residual.network
-        return [network.route(member.worker, group.aggregator) for member in members]
+        return [network.route(member.worker, host) for member in members]

@@ -38,7 +38,7 @@ class SwitchAdding:
 
     def groups(self, first: int, most: int, residual: ResidualNetwork) -> list[GroupDraft]:
         """Return the best group of each switch from an update on, of at most `most` members."""
-        rest = self._ordered[first : first + most] if self._switches else ()
+        rest = self._ordered[first : first + most]
         found = [self._best_at(switch, first, rest, residual) for switch in self._switches]
         return [group for group in found if group is not None]
 

@@ -137,7 +137,7 @@ class ShardSession:
         self._has_entered = False
         self._changes: dict[int, _Change] = {}  # by number, in rising order
         self._pulls: dict[int, _Pull] = {}
-        self._change_numbers = itertools.count(1)
+        self._last_change = 0
         self._pull_numbers = itertools.count(1)
         self._entered: list[Callable[[HostlibError | None], None]] = []
         self.hot = make_hot(self) if make_hot is not None else None
@@ -161,7 +161,7 @@ class ShardSession:
             return
         self.begin()
         self.clock += kind is FrameKind.ADVANCE
-        number = next(self._change_numbers)
+        self._last_change = number = self._last_change + 1
         is_measured = kind is FrameKind.PUSH and self._is_recording
         frame = TableFrame(kind, len(payload), number, table, num_keys, 0, is_measured)
         change = self._changes[frame.number] = _Change(frame, payload, done)
@@ -414,6 +414,9 @@ class ShardSession:
         self._identity = entered.identity
         self.version = entered.version
         self._has_entered = True
+        if not self._last_change:
+            # A replica with a copy of the server's log knows this process's changes there.
+            self._last_change = entered.accepted
         self._on_receipt(entered.accepted - entered.num_open)
         changes = self._changes.values()
         self.clock = entered.clock + sum(c.frame.kind is FrameKind.ADVANCE for c in changes)

@@ -136,6 +136,7 @@ def test_plan_of_a_run_survives_its_message(monkeypatch: pytest.MonkeyPatch) -> 
         is_scheduled=True,
         is_stepwise=False,
         is_grouping=False,
+        is_chained=True,
         workload="perceptron",
         num_workers=WORKERS,
         seed=1,
@@ -150,13 +151,14 @@ def test_plan_of_a_run_survives_its_message(monkeypatch: pytest.MonkeyPatch) -> 
         data="",
         folder="/nowhere",
         controller="unix:/nowhere/controller.sock",
-        addresses=("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"),
+        addresses=("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5"),
         peer_port=29_901,
         server_credentials="",
     )
     read = RunPlan.of(json.loads(json.dumps(plan.request("open", port=7))))
     assert (read, read.cell, read.size, read.task) == (plan, CELL, SIZE, PLAN)
     ours, plain = (each.transfers("", 1) for each in (plan, replace(plan, is_scheduled=False)))
+    assert read.server_address == "10.0.0.4"
     assert (ours.controller, ours.host, ours.tau_max) == (plan.controller, "h2", 2 * WORKERS)
     assert plain.tau_max is None, "a plain server bounds nothing"
     stepwise = replace(plan, is_stepwise=True).transfers("", 1)
@@ -190,6 +192,18 @@ def test_wrong_models_are_refused(damage: Any, message: str) -> None:
     with pytest.raises(FabricRunError, match=message):
         record.verify(sent, PLAN.make(0).start())
     assert record.sent is None
+
+
+def test_replica_must_have_applied_the_same() -> None:
+    record, sent = trained()
+    start = PLAN.make(0).start
+    record.num_copied = len(record.commits)
+    record.verify(replace(sent, replica=sent.model.copy()), start())
+    with pytest.raises(FabricRunError, match="the replica's model differs by"):
+        record.verify(replace(sent, replica=sent.model + np.float32(0.01)), start())
+    record.num_copied -= 1
+    with pytest.raises(FabricRunError, match="replica has applied 29 updates, and the server 30"):
+        record.verify(replace(sent, replica=sent.model.copy()), start())
 
 
 def test_target_is_reached_with_the_first_commit_that_is_good_enough() -> None:
@@ -358,7 +372,7 @@ def test_grants_are_awaited_from_the_request_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--contenders", "chain"], "no contender chain; choose from plain, scheduled"),
+        (["--contenders", "tree"], "no contender tree; choose from plain, chain, scheduled"),
         (["--workloads", "cnn"], "cnn"),
         (["--links", "slow"], "slow"),
         (["--transfers", "kappa"], "write NAME=VALUE"),

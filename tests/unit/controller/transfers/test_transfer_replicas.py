@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -338,6 +339,20 @@ def test_late_replica_is_refused_without_the_servers_log(tmp_path: Path) -> None
         assert "version 2" in str(late.updates.problem)
         total = committed(push(scene, 2, 10))
         assert total.any()
+
+
+def test_late_replica_joins_with_a_copy_of_the_servers_log(tmp_path: Path) -> None:
+    log, copy = tmp_path / "log", tmp_path / "copy"
+    with ReplicaScene(tmp_path, has_replica=False, log=log) as scene:
+        total = committed(push(scene, 3))
+        shutil.copytree(log, copy)  # nothing is under way
+        scene.replica = scene.serve("replica", "h2", log=copy)
+        scene.await_replica()
+        assert scene.replica.tables.state.num_commits == 6
+        total += committed(push(scene, 3, 10))
+        scene.await_drained()
+        assert np.array_equal(scene.model_of(scene.replica), scene.model_of(scene.server))
+        assert np.allclose(scene.workers[0].get().result(WAIT_S), total, atol=1e-5)
 
 
 @pytest.mark.parametrize(
