@@ -48,7 +48,8 @@ def test_success_says_what_was_done_and_shows_no_output(tmp_path: Path) -> None:
 
 def test_failure_shows_the_end_of_the_output_and_where_all_of_it_is(tmp_path: Path) -> None:
     stream = io.StringIO()
-    script = "import sys\nfor i in range(100): print('line', i)\nsys.exit('error: no network')"
+    loop = "for i in range(100): print('line', i, flush=True)"
+    script = f"import sys\n{loop}\nsys.exit('error: no network')"
     assert run(tmp_path, script, stream) == 1
     text = stream.getvalue()
     assert "Installing it: failed (exit code 1) after " in text
