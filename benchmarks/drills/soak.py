@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Soak: mixed jobs with random drills for an hour; nothing may leak, and latency stays flat.
 
-Ends with status 1 if something has leaked, or if a log cannot be read.
+Ends with status 1 if something has leaked, if a log cannot be read, or if latency has risen. The
+last is of the machine, too: run it where nothing else does.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import sys
 import tempfile
@@ -17,7 +19,12 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
 from benchmarks.drills.soak_run import Soak, SoakRecord  # noqa: E402
-from benchmarks.drills.soak_verdict import problems, repeated_line  # noqa: E402
+from benchmarks.drills.soak_verdict import (  # noqa: E402
+    MOST_DRIFT,
+    drift,
+    problems,
+    repeated_line,
+)
 from benchmarks.support.machine import (  # noqa: E402
     check_machine,
     describe_machine,
@@ -44,6 +51,12 @@ def figures(record: SoakRecord) -> list[str]:
         lines.append(
             f"  rounds {begin + 1} to {begin + len(part)}: {median:.2f} ms, {worst:.0f} ms"
         )
+    change = drift(record)
+    lines.append(
+        "too few rounds to tell whether latency is flat"
+        if math.isnan(change)
+        else f"last third of the rounds over the first third: {change:.2f} (limit {MOST_DRIFT})"
+    )
     for name, samples in record.footprints.items():
         first, last = samples[0], samples[-1]
         lines.append(
@@ -70,6 +83,8 @@ def main() -> int:
         soak = Soak(Path(folder), options.seed, lambda text: print(f"  {text}", flush=True))
         record = soak.run(60 * options.minutes)
     found = problems(record)
+    if drift(record) > MOST_DRIFT:
+        found.append(f"latency is not flat: it has risen {drift(record):.2f}-fold")
     print("\n".join(["", *figures(record), *(found or ["nothing has leaked"])]))
     content = {"machine": machine, "figures": figures(record), "problems": found}
     content["latencies_ms"] = record.latencies_ms

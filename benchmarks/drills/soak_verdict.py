@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -19,6 +20,10 @@ MORE_THREADS: Final = 4
 """gRPC keeps some for later calls."""
 LINES_PER_ROUND: Final = 60
 """Most lines of one log for each round."""
+MOST_DRIFT: Final = 1.25
+"""Time between tensors in the last third of the rounds over that in the first third."""
+_LEAST_ROUNDS: Final = 30
+"""Fewer say nothing: rounds differ by how many workers the job has."""
 _RECORD: Final = re.compile(
     r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} )?(DEBUG|INFO|WARNING|ERROR) [\w.]+: \S|ready: \S"
 )
@@ -48,6 +53,18 @@ def problems(record: SoakRecord) -> list[str]:
         if len(log) > LINES_PER_ROUND * record.rounds:
             found.append(f"log of {name}: {len(log)} lines in {record.rounds} rounds")
     return found
+
+
+def drift(record: SoakRecord) -> float:
+    """Return the time between tensors of the last third of the rounds over the first third's.
+
+    Medians of the rounds' medians. NaN if there are too few rounds to tell.
+    """
+    medians = [median for median, _ in record.latencies_ms]
+    if len(medians) < _LEAST_ROUNDS:
+        return float("nan")
+    third = len(medians) // 3
+    return statistics.median(medians[-third:]) / statistics.median(medians[:third])
 
 
 def repeated_line(log: Sequence[str]) -> tuple[str, int]:

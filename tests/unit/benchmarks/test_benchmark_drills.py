@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -18,6 +19,8 @@ from benchmarks.drills.soak_verdict import (
     MORE_DESCRIPTORS,
     MORE_MEMORY_BYTES,
     MORE_THREADS,
+    MOST_DRIFT,
+    drift,
     problems,
 )
 from benchmarks.drills.watch import watch
@@ -134,3 +137,12 @@ def test_soak_names_what_a_process_has_leaked(last: ProcessFootprint, word: str)
 def test_soak_names_what_is_left(changes: dict[str, object], word: str) -> None:
     (problem,) = problems(replace(record(FIRST), **changes))  # type: ignore[arg-type]
     assert word in problem
+
+
+def test_drift_is_that_of_the_medians_of_the_first_and_last_third() -> None:
+    rounds = [*[(9.0, 40.0), (10.0, 900.0), (11.0, 12.0)] * 5, *[(50.0, 60.0)] * 15]
+    rounds += [(12.0, 99.0)] * 14 + [(99.0, 99.0)]
+    seen = replace(record(FIRST), latencies_ms=rounds)
+    assert drift(seen) == pytest.approx(1.2)
+    assert drift(seen) < MOST_DRIFT, "a round that is slow does not count"
+    assert math.isnan(drift(replace(seen, latencies_ms=rounds[:29]))), "too few to tell"
