@@ -84,8 +84,13 @@ class TableCluster:
 
 
 def open_client(addresses: Sequence[Address], worker_id: int, **options: Any) -> TableClient:
-    """Make a client, which uses the servers' hot rows whether that is faster or not."""
-    chosen = {"use_hot_rows": HotRowUse.ALWAYS} | options
+    """Make a client, which uses the servers' hot rows whether that is faster or not.
+
+    It waits for a server as long as tests do: a restart takes more than the default limit if the
+    machine is busy.
+    """
+    limits = {"reconnect_s": WAIT_S, "timeout_s": WAIT_S}
+    chosen = {"use_hot_rows": HotRowUse.ALWAYS} | limits | options
     return TableClient(addresses, ClientOptions(worker_id=worker_id, **chosen))
 
 
