@@ -240,8 +240,17 @@ class HeldCopies:
         del self._link.send
 
     def send(self) -> None:
-        """Send what was kept."""
-        self._worker._loop.run(lambda: [self._link.send(update) for update in self._kept])
+        """Send what was kept, and wait for an answer for half a second only: none can come.
+
+        The server has taken later ones, and a connection keeps the order.
+        """
+
+        def send() -> None:
+            self._link.limit_waits(WAIT_S, 0.5)
+            for update in self._kept:
+                self._link.send(update)
+
+        self._worker._loop.run(send)
 
 
 def test_lost_updates_are_counted_and_bounded(tmp_path: Path) -> None:
