@@ -91,7 +91,7 @@ def _testbed(plan: CalibrationPlan, *, has_switch: bool) -> Testbed:
     """Return hosts around softswitch, or around nothing but TCP: a bridge, or loopback."""
     is_veth = plan.links != "loopback"
     return Testbed(
-        single_switch(plan.workers),
+        single_switch(plan.workers, rate_bits_per_s=None),
         mode="veth" if is_veth else "udp",
         offloads=plan.links == "super-frames",
         has_switch=has_switch,

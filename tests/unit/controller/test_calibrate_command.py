@@ -9,11 +9,13 @@ import os
 import subprocess
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from switchfold.bmv2_topos import Topology
 from switchfold.bmv2_topos.errors import TestbedError
 from switchfold.controller.__main__ import run
 from switchfold.controller.cli.calibrate import command, rig
@@ -214,3 +216,16 @@ def test_processor_time_of_a_process_that_is_gone_is_an_error() -> None:
         ended.wait()
         with pytest.raises(OSError, match="Invalid argument"):
             process_s(ended.pid)
+
+
+@pytest.mark.parametrize("links", rig.LINKS)
+@pytest.mark.parametrize("has_switch", [True, False])
+def test_no_link_of_the_measurement_has_a_rate(
+    links: rig.Links, has_switch: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What sums take of all cores is their whole time, so they must not wait for a link."""
+    made: list[Topology] = []
+    monkeypatch.setattr(rig, "Testbed", lambda topology, **_: made.append(topology))
+    rig._testbed(replace(PLAN, links=links), has_switch=has_switch)
+    (topology,) = made
+    assert [link.rate_bits_per_s for link in topology.links] == [None] * PLAN.workers
