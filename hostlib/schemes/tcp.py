@@ -21,9 +21,10 @@ streams share it unevenly, so other links are idle while the last stream still s
 
 RING_USE: Final = 0.95
 """Measured share of slow links that a ring uses: a step waits for that of the neighbour."""
-FAST_BITS_PER_S: Final = 3e8
+FAST_BITS_PER_S: Final = 2e8
 """Rate from which frames arrive in bursts, so that fewer of them are acknowledged alone. Measured
-were links of 40 and 100 Mbit/s, and of 1 Gbit/s; where the change lies between is not known."""
+were links of 40 and 100 Mbit/s, and of 250 Mbit/s to 1 Gbit/s; where the change lies between is not
+known."""
 BURST_ACKS: Final = 0.4
 """Measured share of acknowledgements that are left on such links."""
 
