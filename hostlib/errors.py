@@ -69,6 +69,7 @@ HostlibError
 |  |- DiskFullError: nothing of what did not fit was kept
 |  |- StorageDamagedError: names file and offset
 |  |- ForeignLogError: the log of another server
+|  |- LogCopyError: a replica's copy of its server's log, which that log does not continue
 |  |- UnfinishedReshardError: a directory into which `switchfold ps reshard` was writing
 |  `- ReshardError: directories whose tables cannot be moved together
 |- HotRowError (also ValueError): a sketch or a lane layout that is damaged, or keys that do not fit
@@ -417,6 +418,10 @@ class StorageDamagedError(StorageError):
 
 class ForeignLogError(StorageError):
     """The directory holds the log of another server."""
+
+
+class LogCopyError(StorageError):
+    """A replica's own log is not one that its server's log continues."""
 
 
 class UnfinishedReshardError(StorageError):

@@ -106,6 +106,8 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "StateReported.version": (0, _MAX_POSITION),
     "StateReported.checksum": None,  # compared with another one
     "StateReported.next_sequence": (0, _MAX_POSITION),
+    "StateReported.lsn": (0, _MAX_POSITION),
+    "StateReported.step": (0, _MAX_NORM),
     "RateObserved.transfer_id": (0, 1 << 62),
     "RateObserved.size_bytes": (0, 1 << 40),
     "RateObserved.seconds": (0, 1e9),

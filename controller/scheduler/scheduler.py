@@ -260,10 +260,14 @@ class TransferScheduler:
         """Return whether an update is on its path to the replica of a server."""
         return self._replica_of(server).is_expected(transfer_id)
 
-    def add_replica(self, server: str, options: ReplicaOptions, now_s: float) -> None:
+    def add_replica(
+        self, server: str, options: ReplicaOptions, now_s: float, *, catches_up: bool = False
+    ) -> None:
         """Replicate a server from now on, to a model that equals the server's.
 
-        It needs `CommitOrder.SEQUENCE`, and a moment without open grants. Raises
+        It needs `CommitOrder.SEQUENCE`, and a moment without open grants. With `catches_up`, there
+        may be some: the replica gets these updates, and those before, otherwise. Later ones are
+        planned for it, too, but no commit waits for it until `replica_caught_up`. Raises
         UnknownStationError and InvalidTransferError.
         """
         if self._options.commit_order is not CommitOrder.SEQUENCE:
@@ -273,8 +277,19 @@ class TransferScheduler:
         self._network.check_host(options.host, "replica")
         found = self._server(server)
         self._check_clock(now_s)
-        found.add_replica(options)
+        found.add_replica(options, catches_up=catches_up)
         self._now_s = now_s
+
+    def replica_caught_up(self, server: str, earlier_step: float) -> None:
+        """Note that a replica has all that was granted before it was added.
+
+        `earlier_step`: the most by which the momentum of its model can move that at once.
+        """
+        self._replica_of(server).caught_up(earlier_step)
+
+    def is_catching_up(self, server: str) -> bool:
+        """Return whether a server's replica lacks updates that were granted before it was added."""
+        return self._replica_of(server).is_catching_up
 
     def remove_replica(self, server: str, now_s: float) -> list[TransferGrant]:
         """Go on without a server's replica; return the grants that the server can apply now."""
@@ -293,6 +308,10 @@ class TransferScheduler:
         replica = self._replica_of(server)
         if replica.host in self._servers:
             raise InvalidTransferError(f"the replica on {replica.host} is on the host of a server")
+        if replica.is_catching_up:
+            raise InvalidTransferError(
+                f"the replica on {replica.host} catches up with {server}: it lacks updates"
+            )
         self._check_clock(now_s)
         self._now_s = now_s
         old = self._servers.pop(server)

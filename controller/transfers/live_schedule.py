@@ -151,10 +151,19 @@ class LiveSchedule:
         self._scheduler.gathered(record.number, self.now_s())
         self._arm()
 
-    def add_replica(self, server: ServerPlace, options: ReplicaOptions) -> None:
-        """Replicate a server to a replica with the same model, while nothing is granted to it."""
-        self._scheduler.add_replica(server.name, options, self.now_s())
+    def add_replica(
+        self, server: ServerPlace, options: ReplicaOptions, *, catches_up: bool = False
+    ) -> None:
+        """Replicate a server to a replica with the same model, while nothing is granted to it.
+
+        With `catches_up`, at any time: commits wait for the replica from `replica_caught_up` on.
+        """
+        self._scheduler.add_replica(server.name, options, self.now_s(), catches_up=catches_up)
         self._replicated.add(server.server_id)
+
+    def replica_caught_up(self, server: ServerPlace, earlier_step: float) -> None:
+        """Note that a replica has all that was granted before it was added."""
+        self._scheduler.replica_caught_up(server.name, earlier_step)
 
     def joins(self, host: str, name: str) -> bool:
         """Return whether a route leads from a host to a server or replica."""
@@ -170,10 +179,13 @@ class LiveSchedule:
         return self._committed(self._scheduler.replica_received([number], self.now_s()))
 
     def replica_state(self, server: ServerPlace) -> tuple[int, float] | None:
-        """Return a replica's version at the scheduler, and its distance; None without one."""
-        if server.server_id not in self._replicated:
-            return None
+        """Return a replica's version at the scheduler, and its distance.
+
+        None without one, and while it catches up.
+        """
         name = server.name
+        if server.server_id not in self._replicated or self._scheduler.is_catching_up(name):
+            return None
         return self._scheduler.replica_version(name), self._scheduler.replica_distance(name)
 
     def remove_replica(self, server: ServerPlace) -> list[TransferRecord]:

@@ -276,9 +276,9 @@ class TransferFlow:
         return promotion
 
     def note_replica(self, server: ServerPlace) -> None:
-        """Log how far a server is ahead of its replica."""
+        """Log how far a server is ahead of its replica, if that is in place."""
         state = self.schedule.replica_state(server)
-        if state is not None:
+        if state is not None and self.replicas.is_in_place(server.server_id):
             version, distance = state
             self._log.note(
                 "replicated",

@@ -180,6 +180,13 @@ def make_parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         metavar="SHARD",
         help="be the replica of that server, and take its place when it is gone",
     )
+    transfers.add_argument(
+        "--server-log",
+        type=Path,
+        metavar="DIRECTORY",
+        help="of a replica: the server's --log, or a copy that is renewed; what the copy in the"
+        " replica's --log lacks is taken from there, while updates go on",
+    )
     for option, (_, kind, metavar, text) in _TRANSFER_OPTIONS.items():
         transfers.add_argument(option, type=kind, metavar=metavar, help=text)
     groups = parser.add_argument_group("updates that a switch adds up")
@@ -322,6 +329,7 @@ def _serve(
         num_workers=options.num_workers,
         shard=(options.shard or 0) if options.replica_of is None else options.replica_of,
         is_replica=options.replica_of is not None,
+        server_log=options.server_log,
         rule=RuleKind(options.rule),
         timeout_s=options.timeout,
         stragglers=drop,

@@ -56,6 +56,10 @@ class ServerOptions:
     is_replica: bool = False
     """Follow the server at position `shard`, and take its place when it is gone: MLfabric's
     registerAsReplica. It needs `transfers`."""
+    server_log: Path | None = None
+    """Of a replica: the directory that its server has for `log`, or a copy that is renewed. The
+    replica, whose own `log` begins as a copy, joins while updates go on. None: it joins between
+    two updates, with all that its server has."""
     switch_groups: SwitchGroupOptions | None = None
     """For updates that a switch adds up; None: there are none. They need `transfers`."""
 
@@ -73,6 +77,11 @@ class ServerOptions:
             raise ConfigurationError(
                 f"a replica of server {self.shard} needs scheduled updates, and has no hot rows or"
                 " switch groups: give `transfers`, and neither `hot` nor `switch_groups`"
+            )
+        if self.server_log is not None and not (self.is_replica and self.log is not None):
+            raise ConfigurationError(
+                f"server {self.shard} reads the log in {self.server_log}: replicas do so, whose own"
+                " `log` begins as a copy of it; give `is_replica` and `log`, too"
             )
         if self.hot is not None:
             self.hot.check_shard(self.shard, self.num_workers)

@@ -121,8 +121,7 @@ class ParameterServer:
                 station = UpdateStation(
                     self.tables,
                     self.loop,
-                    options.shard,
-                    options.transfers,
+                    options,
                     replica_at=(self.address, self.port) if options.is_replica else None,
                 )
                 if options.switch_groups is not None:
@@ -240,7 +239,7 @@ class ParameterServer:
     # The methods below run in the loop's thread.
 
     def _start(self) -> None:
-        self._peers.add_view(GENERATION, _Door(self))
+        self._station.when_open(lambda: self._peers.add_view(GENERATION, _Door(self)))
         self._check_overdue()
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:

@@ -9,8 +9,11 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 import sys
+import threading
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -59,7 +62,10 @@ def running_testbed(made: Topology, folder: Path) -> Generator[Testbed]:
 class ReplicatedTraining:
     """A server and its replica on the last hosts, workers on the others; all by TLS."""
 
-    def __init__(self, testbed: Testbed, folder: Path, div_max: float) -> None:
+    def __init__(
+        self, testbed: Testbed, folder: Path, div_max: float, *, log: Path | None = None
+    ) -> None:
+        """`log`: the server keeps its log there, and `join_late` starts the replica."""
         self.testbed, self._div_max = testbed, div_max
         self.timeline = folder / "transfers.jsonl"
         self.fabric = Fabric(testbed)
@@ -69,8 +75,10 @@ class ReplicatedTraining:
         self.processes: list[ManagedProcess] = []
         """The server, and its replica."""
         try:
-            self._server = self._serve(SERVER, "--shard", "0")
-            self._serve(REPLICA, "--replica-of", "0")
+            keeps = () if log is None else ("--log", str(log))
+            self._server = self._serve(SERVER, "--shard", "0", *keeps)
+            if log is None:
+                self._serve(REPLICA, "--replica-of", "0")
             self.workers = [self._worker(number) for number in range(NUM_WORKERS)]
         except BaseException:
             self._stack.close()
@@ -81,6 +89,10 @@ class ReplicatedTraining:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def join_late(self, log: Path, copy: Path) -> None:
+        """Start a replica with a copy of its server's log."""
+        self._serve(REPLICA, "--replica-of", "0", "--log", str(copy), "--server-log", str(log))
 
     def _serve(self, position: int, *options: str) -> tuple[str, int]:
         host = self.testbed.topology.hosts[position]
@@ -147,8 +159,8 @@ class ReplicatedTraining:
         lines = self.timeline.read_text(encoding="utf-8").splitlines()
         return [event for event in map(json.loads, lines) if event["event"] == kind]
 
-    def push_all(self, seed: int) -> None:
-        """Push an update of each worker, and wait until both are applied."""
+    def push_all(self, seed: int, *, may_drop: bool = False) -> None:
+        """Push an update of each worker, and wait until both are applied, or may be dropped."""
         updates = [
             np.random.default_rng((seed, number)).integers(-9, 10, NUM_VALUES).astype(np.float32)
             for number in range(NUM_WORKERS)
@@ -157,8 +169,9 @@ class ReplicatedTraining:
         futures = [worker.push(update) for worker, update in pairs]
         for update, future in zip(updates, futures, strict=True):
             outcome = future.result(LIMIT_S)
-            assert outcome.is_committed, outcome
-            self.total += update
+            assert outcome.is_committed or may_drop, outcome
+            if outcome.is_committed:
+                self.total += update
 
     def await_replica(self) -> None:
         wait_until(lambda: self.events("replicated"), "no replica is in place", LIMIT_S)
@@ -202,6 +215,50 @@ def test_workers_go_on_with_the_replica_of_a_killed_server(
         (promoted,) = training.events("promoted")
         assert (promoted["lost"], promoted["distance"]) == (0, 0)
         assert [worker.counters["moved_servers"] for worker in training.workers] == [1, 1]
+
+
+def test_a_replica_joins_while_workers_push_and_takes_its_servers_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its copy of the log lacks comes from the log: the server sends it nothing."""
+    monkeypatch.setattr(state, "records_directory", lambda: tmp_path)
+    log, copy = tmp_path / "log", tmp_path / "copy"
+    with (
+        running_testbed(topology(), tmp_path) as testbed,
+        ReplicatedTraining(testbed, tmp_path, 0.0, log=log) as training,
+        ThreadPoolExecutor(1) as executor,
+    ):
+        from_server = training.frames_from(SERVER, REPLICA)
+        training.push_all(0)
+        shutil.copytree(log, copy)
+        training.push_all(1)
+        has_joined = threading.Event()
+
+        def push_on() -> int:
+            seed = 2
+            while not has_joined.is_set():
+                # Without a grant, one that comes when the replica does is refused.
+                training.push_all(seed, may_drop=True)
+                seed += 1
+            return seed
+
+        pushed = executor.submit(push_on)
+        try:
+            training.join_late(log, copy)
+            training.await_replica()
+        finally:
+            has_joined.set()
+        seed = pushed.result(LIMIT_S)
+        training.push_all(seed)
+        assert from_server.num_bytes == 0
+        training.processes[0].kill()
+        for later in range(seed + 1, seed + 4):
+            for worker in training.workers:
+                worker.get().result(LIMIT_S)
+            training.push_all(later)
+        assert np.array_equal(training.model(), training.total)
+        (promoted,) = training.events("promoted")
+        assert (promoted["lost"], promoted["distance"]) == (0, 0)
 
 
 def test_commits_wait_for_a_replica_behind_a_narrow_link(

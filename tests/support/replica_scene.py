@@ -130,13 +130,19 @@ class ReplicaScene:
             controller=self.controller.address, job=JOB, host=host, div_max=self._div_max
         )
 
-    def serve(self, name: str, host: str, *, log: Path | None = None) -> ParameterServer:
-        """Start the server, or a replica; its models are kept by version."""
+    def serve(
+        self, name: str, host: str, *, log: Path | None = None, server_log: Path | None = None
+    ) -> ParameterServer:
+        """Start the server, or a replica; its models are kept by version.
+
+        `server_log`: the replica reads its server's log there.
+        """
         options = ServerOptions(
             num_workers=self._num_workers,
             transfers=self.options(host),
             log=log,
             is_replica=name == "replica",
+            server_log=server_log,
         )
         made = ParameterServer(options, address=LOOPBACK)
         self._stack.callback(made.close)

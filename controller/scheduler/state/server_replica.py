@@ -8,6 +8,7 @@ has not applied.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ class ReplicaOptions:
 
     host: str
     bound: DivergenceBound
+    earlier_step: float = 0.0
+    """The most by which the momentum of both models can move them at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +59,22 @@ class ServerReplica:
     """Plans transfers to a replica, and bounds how far the server may be ahead of it."""
 
     def __init__(
-        self, options: ReplicaOptions, open_transfers: OpenTransfers, version: int
+        self,
+        options: ReplicaOptions,
+        open_transfers: OpenTransfers,
+        version: int,
+        open_grants: Iterable[int] | None = None,
     ) -> None:
+        """`open_grants`: ids of updates under way to the server, which the replica gets otherwise.
+
+        It is catching up then, and no commit waits for it until `caught_up`. None: it has all that
+        the server has, and nothing is under way.
+        """
         self.host = options.host
+        self.is_catching_up = open_grants is not None
+        """It lacks some of the server's updates, and the scheduler does not know which."""
         self.version = version
-        """Updates that the replica's model contains."""
+        """Updates that the replica's model contains; while it catches up, will contain."""
         self.lacked: deque[_AppliedUpdate] = deque()
         """Updates that the server has applied, from the first that the replica does not have."""
         self._bound = options.bound
@@ -69,7 +83,9 @@ class ServerReplica:
         """By id of each transfer that is granted or lacked."""
         self._received: set[int] = set()
         """Ids of updates that the replica holds and has not applied."""
-        self._step_at_replica = 0.0
+        self._elsewhere = set(open_grants or ())
+        """Ids of updates that are not sent to it."""
+        self._step_at_replica = options.earlier_step
         """Of the last update that it has applied."""
 
     @property
@@ -89,7 +105,9 @@ class ServerReplica:
         `residual` has the server's plan, and gets the replica's.
         """
         updates = [(each.request, min(each.commit_s, now_s)) for each in self.lacked]
-        updates += [(_as_sent(grant), grant.commit_s) for grant in (*open_grants, *new_grants)]
+        sent = [each for each in open_grants if each.request.transfer_id not in self._elsewhere]
+        updates += [(_as_sent(grant), grant.commit_s) for grant in (*sent, *new_grants)]
+        bound = replace(self._bound, div_max=math.inf) if self.is_catching_up else self._bound
         lacked: list[LackedUpdate] = []
         commit_s = 0.0
         for request, time_s in updates:
@@ -97,25 +115,36 @@ class ServerReplica:
             planned = self._planned.get(request.transfer_id)
             lacked.append(LackedUpdate(request=request, commit_s=commit_s, planned=planned))
         plan = plan_replica(
-            residual, lacked, self.host, now_s, self._bound, earlier_step=self._step_at_replica
+            residual, lacked, self.host, now_s, bound, earlier_step=self._step_at_replica
         )
         found: list[TransferGrant] = []
         first = len(lacked) - len(new_grants)
         for place, grant in enumerate(new_grants, first):
             transfer = replace(plan.transfers[place], request=grant.request)
             self._planned[grant.request.transfer_id] = transfer
-            self._open.hold(self._key(grant.request), transfer.links, transfer.spans)
+            self._open.hold(
+                self._key(grant.request),
+                transfer.links,
+                transfer.spans,
+                may_be_late=not self.is_catching_up,  # workers keep it until it has caught up
+            )
             found.append(replace(grant, commit_s=plan.commits_s[place], replica_transfer=transfer))
         return found
 
     def may_apply(self, grant: TransferGrant) -> bool:
         """Return whether the server may apply an update, the next in the sequence."""
+        if self.is_catching_up:
+            return True
         if not self.lacked and grant.request.transfer_id in self._received:
             return True
         return self.distance + self._next_step(grant) <= self._bound.div_max
 
     def applied(self, grant: TransferGrant, now_s: float) -> None:
         """Note that the server has applied an update, the next in the sequence."""
+        if grant.request.transfer_id in self._elsewhere:
+            self._elsewhere.remove(grant.request.transfer_id)
+            self.version += 1
+            return
         step = self._next_step(grant)
         self.lacked.append(_AppliedUpdate(_as_sent(grant), step, now_s))
         self._catch_up()
@@ -130,8 +159,21 @@ class ServerReplica:
         self._received.add(transfer_id)
         self._catch_up()
 
+    def caught_up(self, earlier_step: float) -> None:
+        """Note that it has all updates which are not sent to it: the bound counts from now on.
+
+        `earlier_step`: the most by which the momentum of its model can move that at once.
+        """
+        self.is_catching_up = False
+        self._step_at_replica = earlier_step
+        lacked, self.lacked = self.lacked, deque()
+        for each in lacked:
+            earlier_step = self._bound.step(earlier_step, each.request.norm)
+            self.lacked.append(replace(each, step=earlier_step))
+
     def give_up(self, request: TransferRequest, now_s: float) -> None:
         """Forget an update that the server will not apply."""
+        self._elsewhere.discard(request.transfer_id)
         self._open.release(self._key(request), now_s)
         self._planned.pop(request.transfer_id, None)
         self._received.discard(request.transfer_id)

@@ -110,14 +110,19 @@ class ServerTransfers:
         self.replica.receive(transfer_id, now_s)
         return self._commit([], now_s)
 
-    def add_replica(self, options: ReplicaOptions) -> None:
-        """Replicate from now on; InvalidTransferError while a grant is open, or with a replica."""
-        if self.replica or self.queue.granted:
+    def add_replica(self, options: ReplicaOptions, *, catches_up: bool) -> None:
+        """Replicate from now on; InvalidTransferError with a replica.
+
+        The same while a grant is open, unless the replica catches up.
+        """
+        open_grants = self.queue.granted
+        if self.replica or (open_grants and not catches_up):
             raise InvalidTransferError(
                 f"{self.queue.server} has {'a replica' if self.replica else 'open grants'}: a"
                 " replica joins a server without one, when all that is granted is applied"
             )
-        self.replica = ServerReplica(options, self._open, self.queue.version)
+        elsewhere = open_grants if catches_up else None
+        self.replica = ServerReplica(options, self._open, self.queue.version, elsewhere)
 
     def remove_replica(self, now_s: float) -> list[TransferGrant]:
         """Go on without the replica; return what the server can apply now."""

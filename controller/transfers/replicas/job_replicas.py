@@ -3,7 +3,8 @@
 """The replicas of a job: they join, fall out, and take the place of servers that are gone.
 
 A replica joins when all workers have given it the model, and its state is that of its server while
-nothing is granted. From then on the scheduler decides how far the server may be ahead of it.
+nothing is granted. One that can read its server's log joins while updates go on (`live_join`). From
+then on the scheduler decides how far the server may be ahead of it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from ..server_place import ServerPlace
 from ..transfer_config import TransferConfig, replica_name, server_name
 from ..transfer_flow import TransferFlow
 from ..transfer_messages import skipped_message
-from ..transfer_record import WorkerPlace
+from ..transfer_record import TransferRecord, WorkerPlace
+from .live_join import LiveJoin
 from .replica_messages import (
     allowed_message,
     expected_replica_message,
@@ -63,7 +65,17 @@ class JobReplicas:
         self._set_host = set_host
         self._books: Final = flow.replicas
         self._books.on_idle = self._server_is_idle
-        self._books.on_granted = self._watch
+        self._books.on_granted = self._granted
+        self._live = LiveJoin(
+            job_name,
+            flow,
+            servers,
+            math.inf if div_max is None else div_max,
+            config.replica_wait_s,
+            remove=self.remove,
+            take_updates=self._take_updates,
+            put_in_place=self._put_in_place,
+        )
         self._moved: dict[int, pb.SchedulerMessage] = {}
         """By server: what workers are told of its present address."""
         self._promoted: dict[int, pb.SchedulerMessage] = {}
@@ -80,8 +92,9 @@ class JobReplicas:
         return None if replica is None else replica.station
 
     def in_place(self, server_id: int) -> ReplicaPlace | None:
-        """Return a server's replica if updates go to it."""
-        return self._books.in_place(server_id)
+        """Return a server's replica if it may take the server's place."""
+        replica = self._books.replicas.get(server_id)
+        return replica if replica is not None and replica.is_in_place else None
 
     # Who comes.
 
@@ -97,6 +110,7 @@ class JobReplicas:
             address=request.address,
             port=request.port,
             name=name,
+            catches_up=request.catches_up,
         )
         self._books.replicas[server_id] = replica
         self._set_host(name, station.host)
@@ -109,17 +123,24 @@ class JobReplicas:
         last = 0 if server is None else server.next_sequence
         registered.next_sequence = next(iter(replica.places), last)
         station.send(pb.SchedulerMessage(registered=registered))
-        if not replica.is_in_place:
+        if replica.takes_updates:
+            self._tell_places(replica)
+        elif replica.is_served:
+            self._live.greet(replica)
+        else:
             self._try_to_join(replica)
-            return
-        station.send(joined_message(registered.next_sequence, 0.0))
+
+    def _tell_places(self, replica: ReplicaPlace) -> None:
+        """Tell a replica where it begins, and of the places from there on."""
+        last = self._servers[replica.server_id].next_sequence
+        replica.station.send(joined_message(next(iter(replica.places), last), 0.0))
         now_s = self._flow.schedule.now_s()
         for sequence, record in replica.places.items():
             is_open = record is not None
-            station.send(
+            replica.station.send(
                 expected_replica_message(record, now_s) if is_open else skipped_message(sequence)
             )
-        station.send(allowed_message(replica.applied))
+        replica.station.send(allowed_message(replica.applied))
 
     def greet_worker(self, worker: WorkerPlace) -> None:
         """Tell a worker where replicas are, and which servers have moved."""
@@ -129,15 +150,18 @@ class JobReplicas:
             worker.station.send(message)
         for replica in [*self._books.replicas.values()]:
             worker.station.send(known_message(replica))
-            if replica.is_in_place:
+            if replica.is_served:
                 self._check_worker(replica, worker.station)
             else:
                 self._try_to_join(replica)
 
     def greet_server(self, server: ServerPlace, registered: pb.Registered) -> None:
         """Complete the answer to a server's Register."""
-        replica = self.in_place(server.server_id)
-        if replica is not None:
+        replica = self._books.served(server.server_id)
+        if replica is not None and not replica.is_in_place:
+            # Without the scheduler, it has applied updates as they came.
+            self.remove(replica, f"its server was disconnected while it {replica.state}")
+        elif replica is not None:
             registered.has_replica, registered.allowed_sequence = True, replica.allowed
             waiting = min(server.arrived, default=registered.next_sequence)
             registered.next_sequence = min(registered.next_sequence, waiting)
@@ -164,7 +188,9 @@ class JobReplicas:
         kind = message.WhichOneof("message")
         replica = self._books.replicas.get(station.station_id)
         if kind == "state" and station.role is not StationRole.WORKER:
-            if replica is not None and replica.is_asked:
+            if replica is not None and replica.is_served:
+                self._live.take_state(replica, station.role, message.state)
+            elif replica is not None and replica.is_asked:
                 replica.reports[station.role] = message.state
                 self._compare(replica)
         elif kind == "replica_ready" and station.role is StationRole.WORKER:
@@ -194,7 +220,7 @@ class JobReplicas:
         """Look for replicas that will never get what a worker had for them."""
         for replica in [*self._books.replicas.values()]:
             replica.ready.discard(worker_id)
-            if replica.is_in_place and replica.lacks_of(worker_id):
+            if replica.is_served and replica.lacks_of(worker_id):
                 self.remove(replica, f"it lacks an update of worker {worker_id}, which is gone")
             else:
                 self._try_to_join(replica)
@@ -207,14 +233,19 @@ class JobReplicas:
         if replica.is_in_place and replica.station.is_attached:
             self._promote(server, replica)
             return True
-        self.remove(replica, "its server is gone, and it has not joined or is not connected")
+        what = "is not connected" if replica.is_in_place else "lacks updates that its server had"
+        self.remove(
+            replica,
+            f"its server is gone while it {replica.state}, and it {what}: it cannot take the"
+            " server's place. Start the server again with its log, and then the replica",
+        )
         return False
 
     def check_routes(self) -> None:
         """Remove replicas that a worker cannot reach."""
         for replica in [*self._books.replicas.values()]:
             for worker in self._workers.values():
-                is_there = self._books.in_place(replica.server_id) is replica
+                is_there = self._books.served(replica.server_id) is replica
                 if is_there and worker.station is not None:
                     self._check_worker(replica, worker.station)
 
@@ -240,14 +271,22 @@ class JobReplicas:
         """Ask server and replica for their state, when nothing is on its path to the server."""
         server = self._servers.get(replica.server_id)
         there = {number for number, worker in self._workers.items() if worker.station is not None}
-        if replica.is_in_place or replica.is_asked or not there:
+        if replica.is_served or replica.is_asked or not there:
             return
         if replica.timer is None:  # requests wait meanwhile
             replica.timer = PunctualTimer(
                 self._config.server_wait_s, lambda: self.remove(replica, f"it {replica.state}")
             )
         is_whole = server is not None and server.is_attached and replica.station.is_attached
-        if server is None or not is_whole or not there <= replica.ready:
+        if server is None or not is_whole:
+            return
+        if replica.catches_up:
+            if problem := self._bound_problem():
+                self.remove(replica, problem)
+            else:
+                self._live.begin(replica, self._bound)
+            return
+        if not there <= replica.ready:
             return
         replica.state = ReplicaState.COMPARING
         if server.num_ahead:
@@ -282,25 +321,38 @@ class JobReplicas:
         if problem:
             self.remove(replica, problem)
             return
-        bound = DivergenceBound(
-            div_max=math.inf if self._div_max is None else self._div_max,
-            momentum=max(self._momenta(), default=0.0),
-        )
-        self._flow.schedule.add_replica(server, ReplicaOptions(host=replica.name, bound=bound))
-        replica.state, replica.is_asked = ReplicaState.IN_PLACE, False
+        options = ReplicaOptions(host=replica.name, bound=self._bound, earlier_step=theirs.step)
+        self._flow.schedule.add_replica(server, options)
         replica.allowed = replica.applied = server.next_sequence
-        for station in (server.station, replica.station):
-            if station is not None:
-                station.send(joined_message(server.next_sequence, self._hold_s))
+        replica.station.send(joined_message(server.next_sequence, self._hold_s))
+        self._put_in_place(replica)
+
+    def _take_updates(self, replica: ReplicaPlace) -> None:
+        """Let a replica that has caught up have what workers send."""
+        self._tell_places(replica)
+        self._watch(replica)
+
+    def _put_in_place(self, replica: ReplicaPlace) -> None:
+        """Let a replica take its server's place if need be, from now on."""
+        server = self._servers[replica.server_id]
+        replica.state, replica.is_asked = ReplicaState.IN_PLACE, False
         if server.station is not None:
+            server.station.send(joined_message(replica.allowed, self._hold_s))
             server.station.grace_s = self._config.promote_after_s
         _LOGGER.info(
-            "job %s: the replica of server %d at %s has joined at version %d",
-            *(self._job_name, replica.server_id, replica.station.host, ours.version),
+            "job %s: the replica of server %d at %s has joined at place %d",
+            *(self._job_name, replica.server_id, replica.station.host, replica.allowed),
         )
         self._flow.note_replica(server)
         self.check_routes()
         self._flow.retry_parked()
+
+    @property
+    def _bound(self) -> DivergenceBound:
+        return DivergenceBound(
+            div_max=math.inf if self._div_max is None else self._div_max,
+            momentum=max(self._momenta(), default=0.0),
+        )
 
     def _momenta(self) -> set[float]:
         stations = [worker.station for worker in self._workers.values()]
@@ -341,10 +393,15 @@ class JobReplicas:
         self._flow.replica_received(server, record)
         replica.stop_timer()
         self._watch(replica)
+        self._live.settle(replica)
+
+    def _granted(self, replica: ReplicaPlace, record: TransferRecord) -> None:
+        self._watch(replica)
+        self._live.granted(replica, record)
 
     def _watch(self, replica: ReplicaPlace) -> None:
         """Wait for the next update at a replica; it may come late, but some must come."""
-        if replica.timer is None and replica.is_in_place:
+        if replica.timer is None and replica.takes_updates:
             replica.timer = PunctualTimer(self._config.replica_wait_s, lambda: self._tire(replica))
 
     def _tire(self, replica: ReplicaPlace) -> None:
@@ -357,7 +414,9 @@ class JobReplicas:
     # Leaving.
 
     def remove(self, replica: ReplicaPlace, reason: str) -> None:
-        """Go on without a replica."""
+        """Go on without a replica; does nothing if it has been left."""
+        if self._books.replicas.get(replica.server_id) is not replica:
+            return
         _LOGGER.warning(
             "job %s: server %d goes on without its replica at %s: %s",
             *(self._job_name, replica.server_id, replica.station.host, reason),
@@ -374,7 +433,7 @@ class JobReplicas:
         if server.station is not None and replica.state is not ReplicaState.WAITING:
             server.station.grace_s = self._config.reconnect_grace_s
             server.station.send(left_message(reason))
-        if replica.is_in_place:
+        if replica.is_served:
             self._flow.remove_replica(server)
         self._flow.retry_parked()
 

@@ -30,6 +30,13 @@ def moved_message(server_id: int, address: str, port: int) -> pb.SchedulerMessag
     )
 
 
+def catch_up_message(state: pb.StateReported) -> pb.SchedulerMessage:
+    """Return the state of its server in which a replica is to join."""
+    return pb.SchedulerMessage(
+        catch_up=pb.CatchUp(log=state.log, lsn=state.lsn, next_sequence=state.next_sequence)
+    )
+
+
 def joined_message(next_sequence: int, hold_s: float) -> pb.SchedulerMessage:
     """Return that a replica has joined, for it and its server."""
     return pb.SchedulerMessage(

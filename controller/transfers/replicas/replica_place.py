@@ -21,7 +21,14 @@ class ReplicaState(enum.StrEnum):
     """Not all workers have given it the model that they know. Nothing is granted meanwhile."""
     COMPARING = "is compared with its server"
     """Likewise."""
+    CATCHING_UP = "catches up with its server"
+    """It has a place to begin from. It takes the updates before it from its server's log, and those
+    from there on come from the workers. Commits do not wait for it."""
+    SETTLING = "comes near to its server"
+    """It has all updates up to there, and is still farther from its server than div_max. Commits
+    wait for it."""
     IN_PLACE = "in place"
+    """It may take its server's place."""
 
 
 @dataclass(kw_only=True)
@@ -35,6 +42,8 @@ class ReplicaPlace:
     port: int
     name: str
     """At the scheduler."""
+    catches_up: bool = False
+    """It can read its server's log, so that updates go on while it joins."""
     state: ReplicaState = ReplicaState.WAITING
     ready: set[int] = field(default_factory=set[int])
     """Workers that have given it the model."""
@@ -58,8 +67,23 @@ class ReplicaPlace:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether updates go to it."""
+        """Whether it may take its server's place."""
         return self.state is ReplicaState.IN_PLACE
+
+    @property
+    def is_served(self) -> bool:
+        """Whether workers send it what is granted, and commits need the scheduler's word."""
+        return self.state is ReplicaState.CATCHING_UP or self.takes_updates
+
+    @property
+    def takes_updates(self) -> bool:
+        """Whether it lets workers in, and hears of places."""
+        return self.state in (ReplicaState.SETTLING, ReplicaState.IN_PLACE)
+
+    def num_lacked_of(self, worker_id: int) -> int:
+        """Return how many of a worker's updates are on their path to it."""
+        records = _records(self.places.values())
+        return sum(each.worker_id == worker_id and not each.is_at_replica for each in records)
 
     def stop_timer(self) -> None:
         """End no wait any more."""

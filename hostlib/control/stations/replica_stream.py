@@ -8,6 +8,7 @@ import math
 
 from ..transfers_api import transfers_pb2 as api
 from .replica_terms import (
+    CatchUpWanted,
     CommitAllowed,
     ReplicaEvent,
     ReplicaFailed,
@@ -47,7 +48,10 @@ def replica_event(message: api.SchedulerMessage) -> ReplicaEvent | None:
             moved = message.server_moved
             event = ServerMoved(moved.server_id, (moved.address, moved.port))
         case "report_state":
-            event = StateWanted()
+            event = StateWanted(message.report_state.next_sequence)
+        case "catch_up":
+            wanted = message.catch_up
+            event = CatchUpWanted(wanted.log, wanted.lsn, wanted.next_sequence)
         case "replica_joined":
             joined = message.replica_joined
             hold_s = max(0.0, joined.hold_s) if math.isfinite(joined.hold_s) else 0.0

@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+MOST_COPIES: Final = 64
+"""Updates of a worker to a replica that it has not applied; with more, further pushes wait."""
 
 
 class ReplicaKnown(NamedTuple):
@@ -24,6 +27,20 @@ class ServerMoved(NamedTuple):
 
 class StateWanted(NamedTuple):
     """To a server and a replica: apply nothing more for now, and report the state."""
+
+    next_sequence: int = 0
+    """To a server: first apply what has a place below."""
+
+
+class CatchUpWanted(NamedTuple):
+    """To a replica: apply what the server's log has up to a record, and report the state."""
+
+    log: bytes
+    """Identity of the log."""
+    lsn: int
+    """Of that record."""
+    next_sequence: int
+    """The first place whose update comes from its worker."""
 
 
 class ReplicaJoined(NamedTuple):
@@ -60,6 +77,7 @@ ReplicaEvent = (
     ReplicaKnown
     | ServerMoved
     | StateWanted
+    | CatchUpWanted
     | ReplicaJoined
     | ReplicaLeft
     | CommitAllowed
@@ -84,6 +102,13 @@ class StateReported(NamedTuple):
     """64 bits, of keys, values and the optimiser's state."""
     next_sequence: int
     """The first place of the commit sequence that is not over."""
+    lsn: int = 0
+    """Of the last record of the log that the model contains; 0: there is none."""
+    log: bytes = b""
+    """Identity of the log; empty: there is none."""
+    step: float = 0.0
+    """The most by which the optimiser's momentum can move the model at once: its norm times the
+    learning rate."""
 
 
 class ReplicaReceived(NamedTuple):

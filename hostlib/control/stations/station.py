@@ -108,6 +108,8 @@ class ServerProgress(NamedTuple):
     """Number of updates that its model contains."""
     next_sequence: int = 0
     """One above the last place of the commit sequence that it knows; 0: none."""
+    catches_up: bool = False
+    """Of a replica: it can read its server's log, and joins while updates go on."""
 
 
 class StationRegistered(NamedTuple):

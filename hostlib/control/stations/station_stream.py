@@ -141,6 +141,7 @@ def _register(request: StationRequest, progress: ServerProgress) -> api.StationM
             momentum=request.momentum,
             address=None if request.reached_at is None else request.reached_at[0],
             port=None if request.reached_at is None else request.reached_at[1],
+            catches_up=progress.catches_up,
         )
     )
 

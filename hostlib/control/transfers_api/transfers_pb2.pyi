@@ -44,7 +44,7 @@ class StationMessage(_message.Message):
     def __init__(self, register: _Optional[_Union[Register, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., requested: _Optional[_Union[TransferRequested, _Mapping]] = ..., delivered: _Optional[_Union[TransferDelivered, _Mapping]] = ..., withdrawn: _Optional[_Union[TransferWithdrawn, _Mapping]] = ..., committed: _Optional[_Union[UpdatesCommitted, _Mapping]] = ..., rate_observed: _Optional[_Union[RateObserved, _Mapping]] = ..., gathered: _Optional[_Union[UpdateGathered, _Mapping]] = ..., left: _Optional[_Union[GroupLeft, _Mapping]] = ..., replica_ready: _Optional[_Union[ReplicaReady, _Mapping]] = ..., state: _Optional[_Union[StateReported, _Mapping]] = ..., replica_received: _Optional[_Union[ReplicaReceived, _Mapping]] = ..., replica_failed: _Optional[_Union[ReplicaFailed, _Mapping]] = ..., model_requested: _Optional[_Union[ModelRequested, _Mapping]] = ..., switch_members: _Optional[_Union[SwitchMembers, _Mapping]] = ..., model_delivered: _Optional[_Union[ModelDelivered, _Mapping]] = ...) -> None: ...
 
 class SchedulerMessage(_message.Message):
-    __slots__ = ("registered", "granted", "dropped", "expected", "skipped", "gather", "refused", "replica_known", "report_state", "replica_joined", "replica_left", "allowed", "server_moved", "promoted", "switch_group")
+    __slots__ = ("registered", "granted", "dropped", "expected", "skipped", "gather", "refused", "replica_known", "report_state", "replica_joined", "replica_left", "allowed", "server_moved", "promoted", "catch_up", "switch_group")
     REGISTERED_FIELD_NUMBER: _ClassVar[int]
     GRANTED_FIELD_NUMBER: _ClassVar[int]
     DROPPED_FIELD_NUMBER: _ClassVar[int]
@@ -59,6 +59,7 @@ class SchedulerMessage(_message.Message):
     ALLOWED_FIELD_NUMBER: _ClassVar[int]
     SERVER_MOVED_FIELD_NUMBER: _ClassVar[int]
     PROMOTED_FIELD_NUMBER: _ClassVar[int]
+    CATCH_UP_FIELD_NUMBER: _ClassVar[int]
     SWITCH_GROUP_FIELD_NUMBER: _ClassVar[int]
     registered: Registered
     granted: TransferGranted
@@ -74,11 +75,12 @@ class SchedulerMessage(_message.Message):
     allowed: CommitAllowed
     server_moved: ServerMoved
     promoted: ReplicaPromoted
+    catch_up: CatchUp
     switch_group: SwitchGroupExpected
-    def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ..., gather: _Optional[_Union[GatherExpected, _Mapping]] = ..., refused: _Optional[_Union[TransferRefused, _Mapping]] = ..., replica_known: _Optional[_Union[ReplicaKnown, _Mapping]] = ..., report_state: _Optional[_Union[ReportState, _Mapping]] = ..., replica_joined: _Optional[_Union[ReplicaJoined, _Mapping]] = ..., replica_left: _Optional[_Union[ReplicaLeft, _Mapping]] = ..., allowed: _Optional[_Union[CommitAllowed, _Mapping]] = ..., server_moved: _Optional[_Union[ServerMoved, _Mapping]] = ..., promoted: _Optional[_Union[ReplicaPromoted, _Mapping]] = ..., switch_group: _Optional[_Union[SwitchGroupExpected, _Mapping]] = ...) -> None: ...
+    def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ..., gather: _Optional[_Union[GatherExpected, _Mapping]] = ..., refused: _Optional[_Union[TransferRefused, _Mapping]] = ..., replica_known: _Optional[_Union[ReplicaKnown, _Mapping]] = ..., report_state: _Optional[_Union[ReportState, _Mapping]] = ..., replica_joined: _Optional[_Union[ReplicaJoined, _Mapping]] = ..., replica_left: _Optional[_Union[ReplicaLeft, _Mapping]] = ..., allowed: _Optional[_Union[CommitAllowed, _Mapping]] = ..., server_moved: _Optional[_Union[ServerMoved, _Mapping]] = ..., promoted: _Optional[_Union[ReplicaPromoted, _Mapping]] = ..., catch_up: _Optional[_Union[CatchUp, _Mapping]] = ..., switch_group: _Optional[_Union[SwitchGroupExpected, _Mapping]] = ...) -> None: ...
 
 class Register(_message.Message):
-    __slots__ = ("job_name", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "staleness", "version", "next_sequence", "aggregator", "address", "port", "momentum")
+    __slots__ = ("job_name", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "staleness", "version", "next_sequence", "aggregator", "address", "port", "catches_up", "momentum")
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
     STATION_ID_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FIELD_NUMBER: _ClassVar[int]
@@ -92,6 +94,7 @@ class Register(_message.Message):
     AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
+    CATCHES_UP_FIELD_NUMBER: _ClassVar[int]
     MOMENTUM_FIELD_NUMBER: _ClassVar[int]
     job_name: str
     station_id: int
@@ -106,8 +109,9 @@ class Register(_message.Message):
     aggregator: Aggregator
     address: str
     port: int
+    catches_up: bool
     momentum: float
-    def __init__(self, job_name: _Optional[str] = ..., station_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., host: _Optional[str] = ..., job_token: _Optional[str] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., staleness: _Optional[int] = ..., version: _Optional[int] = ..., next_sequence: _Optional[int] = ..., aggregator: _Optional[_Union[Aggregator, _Mapping]] = ..., address: _Optional[str] = ..., port: _Optional[int] = ..., momentum: _Optional[float] = ...) -> None: ...
+    def __init__(self, job_name: _Optional[str] = ..., station_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., host: _Optional[str] = ..., job_token: _Optional[str] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., staleness: _Optional[int] = ..., version: _Optional[int] = ..., next_sequence: _Optional[int] = ..., aggregator: _Optional[_Union[Aggregator, _Mapping]] = ..., address: _Optional[str] = ..., port: _Optional[int] = ..., catches_up: bool = ..., momentum: _Optional[float] = ...) -> None: ...
 
 class Aggregator(_message.Message):
     __slots__ = ("address", "port")
@@ -360,18 +364,36 @@ class ReplicaReady(_message.Message):
     def __init__(self, server_id: _Optional[int] = ..., address: _Optional[str] = ..., port: _Optional[int] = ...) -> None: ...
 
 class ReportState(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("next_sequence",)
+    NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    next_sequence: int
+    def __init__(self, next_sequence: _Optional[int] = ...) -> None: ...
 
 class StateReported(_message.Message):
-    __slots__ = ("version", "checksum", "next_sequence")
+    __slots__ = ("version", "checksum", "next_sequence", "lsn", "log", "step")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     CHECKSUM_FIELD_NUMBER: _ClassVar[int]
     NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    LSN_FIELD_NUMBER: _ClassVar[int]
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
     version: int
     checksum: int
     next_sequence: int
-    def __init__(self, version: _Optional[int] = ..., checksum: _Optional[int] = ..., next_sequence: _Optional[int] = ...) -> None: ...
+    lsn: int
+    log: bytes
+    step: float
+    def __init__(self, version: _Optional[int] = ..., checksum: _Optional[int] = ..., next_sequence: _Optional[int] = ..., lsn: _Optional[int] = ..., log: _Optional[bytes] = ..., step: _Optional[float] = ...) -> None: ...
+
+class CatchUp(_message.Message):
+    __slots__ = ("log", "lsn", "next_sequence")
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    LSN_FIELD_NUMBER: _ClassVar[int]
+    NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    log: bytes
+    lsn: int
+    next_sequence: int
+    def __init__(self, log: _Optional[bytes] = ..., lsn: _Optional[int] = ..., next_sequence: _Optional[int] = ...) -> None: ...
 
 class ReplicaReceived(_message.Message):
     __slots__ = ("worker_id", "transfer_id")

@@ -69,6 +69,15 @@ class StoredRows:
         is_started = np.ascontiguousarray(self._rows[:, 20:24]).view(np.uint32).reshape(-1)
         return bool(((is_started != 0) | (self.updates != 0)).all())
 
+    def sum_of_squares(self, first: int, end: int) -> float:
+        """Return the sum of squares of all rows' float32 numbers from `first` to before `end`.
+
+        A row has its values first, and then the optimiser's state.
+        """
+        numbers = self._rows[:, _VALUES_AT + 4 * first : _VALUES_AT + 4 * end]
+        values = np.ascontiguousarray(numbers).view(np.float32)
+        return float(np.square(values, dtype=np.float64).sum())
+
     def take(self, places: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return a chunk of the rows at some places."""
         header = self._header.copy()

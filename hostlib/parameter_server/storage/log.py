@@ -37,6 +37,7 @@ from .disk import BytesLike, DirectoryLock, DiskCalls, is_disk_full, make_direct
 from .record import MAX_PAYLOAD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader, record_bytes
 from .segment import (
     BadRecordError,
+    RecordMark,
     Segment,
     create_segment,
     damage,
@@ -143,6 +144,24 @@ class WriteAheadLog:
         with self._changed:
             return self._durable_lsn
 
+    def last_mark(self) -> RecordMark:
+        """Return what names the last durable record; nothing may be appended meanwhile.
+
+        Reads the newest segment. Raises StorageDamagedError and StorageError.
+        """
+        with self._changed:
+            segment, lsn = self._segments[-1], self._durable_lsn
+        mark = RecordMark(lsn)
+        try:
+            for record in read_records(segment):
+                if record.header.lsn == lsn:
+                    mark = RecordMark(lsn, record.header.payload_crc)
+        except BadRecordError as error:
+            raise damage(segment, error) from error
+        except OSError as error:
+            raise StorageError(f"cannot read {segment.path}: {error}; check the disk") from error
+        return mark
+
     @property
     def has_room(self) -> bool:
         """Whether less than half of `waiting_bytes` wait.
@@ -153,12 +172,14 @@ class WriteAheadLog:
         with self._changed:
             return self._has_room
 
-    def append(self, parts: Sequence[BytesLike]) -> int:
+    def append(self, parts: Sequence[BytesLike], *, lsn: int | None = None) -> int:
         """Take the payload of a record in contiguous parts; return its lsn at once.
+
+        `lsn`: the one that it has in the log of which this is a copy; None: the next one.
 
         The parts must not change until `on_durable` or `on_failed`: they are not copied. Raises
         LogBusyError if too many bytes wait, LogBrokenError, LogClosedError, and ValueError for a
-        payload that is too large for the log.
+        payload that is too large for the log, or an lsn that the log is beyond.
         """
         views = tuple(memoryview(part).cast("B") for part in parts if memoryview(part).nbytes)
         length = sum(map(len, views))
@@ -176,8 +197,10 @@ class WriteAheadLog:
                     f"{self._waiting_bytes} bytes wait to be written to {self.directory}, and"
                     f" {size} more would be above the limit of {limit}; send the push again later"
                 )
-            lsn = self._next_lsn
-            self._next_lsn += 1
+            lsn = self._next_lsn if lsn is None else lsn
+            if lsn < self._next_lsn:
+                raise ValueError(f"record {lsn} in a log whose next one is {self._next_lsn}")
+            self._next_lsn = lsn + 1
             self._waiting.append(PendingRecord(lsn, views, length))
             self._waiting_bytes += size
             self._has_room = 2 * self._waiting_bytes < limit

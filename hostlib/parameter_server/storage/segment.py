@@ -63,12 +63,22 @@ class StoredRecord(NamedTuple):
         return self.offset + record_bytes(self.header.length)
 
 
+class RecordMark(NamedTuple):
+    """Names a record, so that two logs can be compared there."""
+
+    lsn: int
+    payload_crc: int | None = None
+    """None: it is not known."""
+
+
 @final
 class BadRecordError(Exception):
     """The bytes at an offset are no record, or not the one that belongs there."""
 
-    def __init__(self, offset: int, last_lsn: int, reason: str) -> None:
+    def __init__(self, offset: int, last_lsn: int, reason: str, *, is_short: bool = False) -> None:
         super().__init__(reason)
+        self.is_short = is_short
+        """The file ends within the record: it may be that its end is still to be written."""
         self.offset = offset
         self.last_lsn = last_lsn
         """Lsn of the last good record before it."""
@@ -101,16 +111,25 @@ def create_segment(directory: Path, header: SegmentHeader, calls: DiskCalls) -> 
 
 
 def list_segments(directory: Path) -> list[Segment]:
-    """Return the log's segments, oldest first; remove those that were never finished.
-
-    Raises StorageDamagedError if a header is damaged or does not fit its name or its neighbours.
-    """
+    """Return the log's segments as `found_segments` does; remove those that were never finished."""
     for unfinished in directory.glob(f"*{_UNFINISHED}"):
         unfinished.unlink()
+    return found_segments(directory)
+
+
+def found_segments(directory: Path, *, is_copied: bool = False) -> list[Segment]:
+    """Return the log's segments, oldest first; another process may write to the log.
+
+    Raises StorageDamagedError if a header is damaged or does not fit its name or its neighbours,
+    and OSError. With `is_copied`, the files may be written meanwhile: BadRecordError for one that
+    ends within its header.
+    """
     segments: list[Segment] = []
     for path in sorted(directory.glob(f"*{SUFFIX}")):
         with path.open("rb") as file:
             data = file.read(SEGMENT_HEADER_BYTES)
+        if is_copied and len(data) < SEGMENT_HEADER_BYTES:
+            raise BadRecordError(0, 0, f"{path} has no whole header", is_short=True)
         try:
             header = unpack_segment_header(data)
             _check_neighbours(path, header, segments)
@@ -134,14 +153,16 @@ def _check_neighbours(path: Path, header: SegmentHeader, before: list[Segment]) 
         )
 
 
-def read_records(segment: Segment) -> Iterator[StoredRecord]:
+def read_records(segment: Segment, start: tuple[int, int] | None = None) -> Iterator[StoredRecord]:
     """Yield a segment's records in order, each in memory of its own.
+
+    `start`: the offset of the first one, and the lsn of the record before it; None: all.
 
     Raises BadRecordError at the first bytes that are not the next record, and OSError.
     """
-    last_lsn = segment.previous_lsn
+    offset, last_lsn = start or (SEGMENT_HEADER_BYTES, segment.previous_lsn)
     with segment.path.open("rb") as file:
-        offset = file.seek(SEGMENT_HEADER_BYTES)
+        file.seek(offset)
         while (record := _read_record(file, segment.header, offset, last_lsn)) is not None:
             yield record
             offset, last_lsn = record.end, record.header.lsn
@@ -157,7 +178,8 @@ def _read_record(
         return None
     header = unpack_record_header(head, seed)
     if header is None:
-        raise BadRecordError(offset, last_lsn, "no valid head of a record")
+        is_short = len(head) < RECORD_HEADER_BYTES
+        raise BadRecordError(offset, last_lsn, "no valid head of a record", is_short=is_short)
     if header.previous_lsn != last_lsn:
         raise BadRecordError(
             offset, last_lsn, f"record {header.lsn} follows record {header.previous_lsn}"
@@ -166,7 +188,8 @@ def _read_record(
         raise BadRecordError(offset, last_lsn, f"record {header.lsn} is out of order")
     body = bytearray(header.length + padding_bytes(header.length))
     if file.readinto(body) < len(body):
-        raise BadRecordError(offset, last_lsn, f"record {header.lsn} is incomplete")
+        text = f"record {header.lsn} is incomplete"
+        raise BadRecordError(offset, last_lsn, text, is_short=True)
     if reason := _check_body(body, header, seed):
         raise BadRecordError(offset, last_lsn, reason)
     return StoredRecord(offset, header, memoryview(body)[: header.length])

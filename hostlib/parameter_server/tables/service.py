@@ -9,6 +9,7 @@ a log it is applied at once.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 import time
@@ -142,8 +143,9 @@ class TableService:
                 self._storage.close()
                 raise
             self._snapshots = Snapshots(self._storage, self.state, snapshot_bytes)
-        log = None if self._storage is None else self._storage.log
-        self._queue = ChangeQueue(log, num_workers, self._apply, self._fail)
+        self.log = None if self._storage is None else self._storage.log
+        """None: the tables do not outlive the server."""
+        self._queue = ChangeQueue(self.log, num_workers, self._apply, self._fail)
         self.identity = zlib.crc32(self.full_identity)
         """32 bits for workers, which change with `full_identity`."""
         loop.run(self._watch)
@@ -328,18 +330,19 @@ class TableService:
         self._serve_pulls()
 
     def _post(self, call: Callable[[], None]) -> None:
-        try:
+        with contextlib.suppress(PeerClosedError):  # the server is closed: nobody waits for it
             self._loop.post(call)
-        except PeerClosedError:
-            return  # the server is closed: nobody waits for it
 
     def _recover(self, storage: ServerStorage) -> None:
-        state, self.num_applied = self.state, storage.log.durable_lsn
-        reasons = recover(state, storage, self._shard)
-        for worker_id, worker in enumerate(state.workers):
+        self.resume(storage.log.durable_lsn, recover(self.state, storage, self._shard))
+
+    def resume(self, lsn: int, reasons: list[dict[int, HostlibError]]) -> None:
+        """Go on from the state that records up to an lsn have made; `reasons`: see `recover`."""
+        self.num_applied = lsn
+        for worker_id, worker in enumerate(self.state.workers):
             self._accepted[worker_id] = worker.number
             self._incarnations[worker_id] = worker.incarnation
-            self._denials[worker_id].extend(
+            self._denials[worker_id] = deque(
                 (number, reasons[worker_id].get(number) or was_denied(number))
                 for number in worker.denied
             )
@@ -350,13 +353,15 @@ class TableService:
 
     def _on_failed(self, first_lsn: int, last_lsn: int, error: StorageError) -> None:
         self._queue.on_failed(first_lsn, last_lsn, error)
-        self._go_on()
+        self._go_on(error)
 
-    def _go_on(self) -> None:
+    def _go_on(self, error: StorageError | None = None) -> None:
         """Take what waits for the log."""
         if self._queue.take_held():
             self._on_room()
         self._serve_pulls()
+        if self.updates is not None:
+            self.updates.on_logged(error)
 
     def _on_room(self) -> None:
         for client in list(self._clients.values()):

@@ -113,6 +113,10 @@ class UpdateListener(Protocol):
         """Learn that a worker has got rows of a table."""
         ...
 
+    def on_logged(self, error: HostlibError | None) -> None:
+        """Learn that records are durable, or why some are not; their changes are over."""
+        ...
+
 
 class HotListener(Protocol):
     """The server of hot rows, as the service sees it."""

@@ -9,6 +9,7 @@ from typing import NamedTuple, final
 from ...peers.frames import SummedUpdate
 from ..summed_updates import is_open
 from ..tables.service import TableService
+from .place_order import UpdateKey
 from .update_port import IncomingUpdate
 
 
@@ -20,6 +21,15 @@ class UpdateName(NamedTuple):
     number: int
 
 
+class SubmittedUpdate(NamedTuple):
+    """An update, or a sum, on its path through the log."""
+
+    update: IncomingUpdate
+    is_in_place: bool
+    was_replaced: bool
+    """At a replica: another process is its worker now, but the server has applied it."""
+
+
 def name_of(update: IncomingUpdate) -> UpdateName:
     """Return the name of an update, or of a sum: it has one of its own."""
     return UpdateName(update.worker_id, update.incarnation, update.head.number)
@@ -28,6 +38,16 @@ def name_of(update: IncomingUpdate) -> UpdateName:
 def name_in(member: SummedUpdate) -> UpdateName:
     """Return the name of an update in a sum."""
     return UpdateName(*member[:3])
+
+
+def key_of(member: SummedUpdate) -> UpdateKey:
+    """Return what the scheduler knows an update by."""
+    return UpdateKey(member.worker_id, member.transfer_id)
+
+
+def key_of_first(update: IncomingUpdate) -> UpdateKey:
+    """Return that of an update, or of the first one in a sum."""
+    return key_of(update.members[0])
 
 
 @final

@@ -8,7 +8,7 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 from ...control.stations.replica_terms import ReplicaFailed, ReplicaReceived
 from ...control.stations.station import (
@@ -36,7 +36,15 @@ from ..tables.denial import is_replaced
 from ..tables.service import TableService
 from .committed_update import CommittedUpdate, fate, guard
 from .grant_pace import note_pace
-from .known_updates import KnownUpdates, UpdateName, name_in, name_of
+from .known_updates import (
+    KnownUpdates,
+    SubmittedUpdate,
+    UpdateName,
+    key_of,
+    key_of_first,
+    name_in,
+    name_of,
+)
 from .place_order import PlaceOrder, ReadyUpdate, UpdateKey
 from .replicas.commit_gate import CommitGate
 from .update_port import IncomingUpdate, UpdatePort
@@ -46,13 +54,6 @@ MOST_HELD_BYTES: Final = 1 << 30
 KEPT_REFUSED: Final = 256
 """How many refused updates are remembered, for places that are told later."""
 _logger = logging.getLogger(__name__)
-
-
-class _Submitted(NamedTuple):
-    update: IncomingUpdate
-    is_in_place: bool
-    was_replaced: bool
-    """At a replica: another process is its worker now, but the server has applied it."""
 
 
 @final
@@ -83,7 +84,7 @@ class UpdateService:
         self.counters: Counter[str] = Counter()
         self.problem: HostlibError | None = None
         """Why the scheduler has refused this server, and knows nothing of it."""
-        self.tell: Callable[[StationReport, int], None] = _tell_nobody
+        self.tell: Callable[[StationReport, int], None] = lambda _report, _number: None
         """Tells the scheduler, within a registration."""
         self.on_promoted: Callable[[], None] = lambda: None
         """Called when this replica has become the server."""
@@ -95,6 +96,8 @@ class UpdateService:
         """Called when the scheduler has granted a group at the server's switch."""
         self.on_registered: Callable[[], None] = lambda: None
         """Called when the scheduler knows this server, after all else."""
+        self.after_log: Callable[[HostlibError | None], None] = lambda _: None
+        """Called when records are durable, or why some are not."""
         self._tables = tables
         self._loop = loop
         self._tau_max = tau_max
@@ -103,7 +106,7 @@ class UpdateService:
         self.gate: Final = CommitGate(
             self._order,
             loop,
-            tables.state,
+            tables,
             is_replica=is_replica,
             take=self._take,
             report_state=self._report,
@@ -113,7 +116,7 @@ class UpdateService:
         self._ports: dict[int, UpdatePort] = {}
         self._incarnations: dict[int, int] = {}
         self._known = KnownUpdates(tables)
-        self._submitted: dict[UpdateName, _Submitted] = {}
+        self._submitted: dict[UpdateName, SubmittedUpdate] = {}
         self._refused: deque[UpdateKey] = deque(maxlen=KEPT_REFUSED)
         self._held_bytes = 0
         self._is_registered = False
@@ -166,7 +169,7 @@ class UpdateService:
     def reserve(self, update: IncomingUpdate) -> bool:
         """Return whether there is memory; the update that all others wait for always gets some."""
         head = update.head
-        is_first = head.is_granted and self._order.is_next(_key(update), head.sequence)
+        is_first = head.is_granted and self._order.is_next(key_of_first(update), head.sequence)
         size = head.num_bytes
         if self._held_bytes and not is_first and self._held_bytes + size > self._most_held_bytes:
             return False
@@ -186,7 +189,7 @@ class UpdateService:
             return
         members, now_s = update.members, time.monotonic()
         stale = self._staleness(update)
-        has_been_refused = any(_key_of(member) in self._refused for member in members)
+        has_been_refused = any(key_of(member) in self._refused for member in members)
         is_new = self._known.are_new(update) and not has_been_refused
         if update.summed and (stale is not None or not is_new):
             self._return_sum(update)
@@ -196,13 +199,13 @@ class UpdateService:
             note_pace(self._order, update, self.counters, now_s, is_registered=self._is_registered)
         self._known.add(update)
         if stale is not None:
-            ready = self._order.arrive(_key(update), None, update, now_s)[1:]
+            ready = self._order.arrive(key_of_first(update), None, update, now_s)[1:]
             self._deny(update, stale)
         else:
             for member in members[1:] if has_grant else ():
-                self._order.cover(_key_of(member), member.sequence)
+                self._order.cover(key_of(member), member.sequence)
             sequence = members[0].sequence if has_grant else None
-            ready = self._order.arrive(_key(update), sequence, update, now_s)
+            ready = self._order.arrive(key_of_first(update), sequence, update, now_s)
             is_late = any(each.item is update and not each.is_in_place for each in ready)
             if not (is_late and self.gate.refusal(update)):
                 for member in members:
@@ -320,6 +323,11 @@ class UpdateService:
         if self.gate.is_replica and is_in_place:
             self._report(ReplicaFailed(str(error)))
 
+    def on_logged(self, error: HostlibError | None) -> None:
+        """Go on with what waits for the log."""
+        self.after_log(error)
+        self._answer_state()
+
     def on_model_read(self, worker_id: int, table: int) -> None:
         """Tell the callback."""
         callback = self.on_request
@@ -343,6 +351,7 @@ class UpdateService:
             else:
                 self._submit(update, is_in_place, was_replaced)
         self._await_place()
+        self._answer_state()
 
     def _submit(self, update: IncomingUpdate, is_in_place: bool, was_replaced: bool) -> None:
         head, payload = update.head, update.payload
@@ -356,7 +365,7 @@ class UpdateService:
             ScheduledUpdate(factor, open_from).pack_into(payload)
         kind = FrameKind.SUM if update.summed else FrameKind.TRANSFER
         name = name_of(update)
-        self._submitted[name] = _Submitted(update, is_in_place, was_replaced)
+        self._submitted[name] = SubmittedUpdate(update, is_in_place, was_replaced)
         self._tables.submit_update(TableChange(kind, *name, head.table, head.num_keys), payload)
 
     def _await_place(self) -> None:
@@ -443,7 +452,7 @@ class UpdateService:
         self._refuse(update, is_replaced(update.worker_id))
 
     def _free_refused(self, update: IncomingUpdate) -> None:
-        key, granted = _key(update), update.head.is_granted
+        key, granted = key_of_first(update), update.head.is_granted
         self._refused.append(key)
         if not self.gate.is_replica:
             self._report(TransferDelivered(*key, is_granted=granted, is_refused=True))
@@ -479,8 +488,10 @@ class UpdateService:
         self._answer_state()
 
     def _answer_state(self) -> None:
-        commits, is_settled = self._tables.state.num_commits, not self._submitted
-        self.gate.answer(commits, self._next_sequence, is_settled=is_settled)
+        if self.gate.is_asked:
+            workers = range(len(self._tables.state.workers))
+            is_settled = not self._submitted and not any(map(self._tables.num_open, workers))
+            self.gate.answer(self._next_sequence, is_settled=is_settled)
 
     @property
     def _next_sequence(self) -> int:
@@ -499,15 +510,3 @@ class UpdateService:
     def _port_of(self, worker_id: int, incarnation: int) -> UpdatePort | None:
         port = self._ports.get(worker_id)
         return port if port is not None and port.incarnation == incarnation else None
-
-
-def _tell_nobody(_report: StationReport, _registration: int) -> None:
-    """Do nothing: there is no scheduler."""
-
-
-def _key(update: IncomingUpdate) -> UpdateKey:
-    return _key_of(update.members[0])
-
-
-def _key_of(member: SummedUpdate) -> UpdateKey:
-    return UpdateKey(member.worker_id, member.transfer_id)

@@ -7,15 +7,25 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import final
+from typing import Final, final
 
-from ...control.stations.station import StationEvent, StationKind, TransferStation
+from ...control.stations.replica_terms import CatchUpWanted, ReplicaFailed, ReplicaJoined
+from ...control.stations.station import (
+    ServerProgress,
+    StationEvent,
+    StationKind,
+    TransferStation,
+)
 from ...errors import HostlibError, PeerClosedError
 from ...peers.event_loop import EventLoop
+from ..options import ServerOptions
 from ..tables.service import TableService
-from ..transfer_options import TransferOptions
 from .models.model_service import ModelService
+from .replicas.log_follower import LogFollower
 from .update_service import UpdateService
+
+_MOST_TEXT: Final = 255
+"""Characters of a text that the scheduler takes."""
 
 
 @final
@@ -29,16 +39,19 @@ class UpdateStation:
         self,
         tables: TableService,
         loop: EventLoop,
-        shard: int,
-        options: TransferOptions | None,
+        server: ServerOptions,
         *,
         replica_at: tuple[str, int] | None = None,
     ) -> None:
-        """`replica_at`: this is the replica of server `shard`, and workers reach it there.
+        """`replica_at`: this is the replica of server `server.shard`; workers reach it there.
 
-        Raises ConfigurationError and CredentialsError.
+        If it can read its server's log, it first applies what that has.
+
+        Raises ConfigurationError, CredentialsError, and what `LogFollower` does.
         """
+        shard, options = server.shard, server.transfers
         self._loop = loop
+        self._follower: LogFollower | None = None
         self._station: TransferStation | None = None
         self._models: ModelService | None = None
         if options is None:
@@ -51,10 +64,21 @@ class UpdateStation:
             place_wait_s=options.place_wait_s,
             is_replica=replica_at is not None,
         )
+        if server.server_log is not None:
+            follower = self._follower = LogFollower(
+                tables,
+                loop,
+                shard,
+                server.server_log,
+                report=service.report,
+                on_failed=self._on_stuck,
+            )
+            service.after_log = follower.on_logged
+            follower.await_end()
         kind = StationKind.SERVER if replica_at is None else StationKind.REPLICA
         self._station = TransferStation(
             replace(options.station(kind, shard), reached_at=replica_at),
-            progress=lambda: service.progress,
+            progress=self._progress,
             on_event=lambda event: self._post(lambda: self._on_event(event)),
             on_failed=lambda error: self._post(lambda: self._on_failed(error)),
         )
@@ -71,18 +95,41 @@ class UpdateStation:
         service.on_promoted = self._station.become_server
         self._station.start()
 
+    def when_open(self, call: Callable[[], None]) -> None:
+        """Call in the loop's thread when workers may be let in: now, unless updates are missing."""
+        if self._follower is None or self._follower.is_over:
+            call()
+        else:
+            self._follower.when_over(call)
+
     def close(self) -> None:
         """End the registration; a second call does nothing."""
         station, self._station = self._station, None
         if station is not None:
             station.close()
 
+    def _progress(self) -> ServerProgress:
+        follower = self._follower
+        catches_up = follower is not None and not follower.is_over
+        return self.service.progress._replace(catches_up=catches_up)
+
     def _on_event(self, event: StationEvent) -> None:
         self.service.on_event(event)
+        if self._follower is not None and isinstance(event, CatchUpWanted):
+            self._follower.follow(event)
+        elif self._follower is not None and isinstance(event, ReplicaJoined):
+            self._follower.end()
         if self._models is not None:
             self._models.on_event(event)
 
+    def _on_stuck(self, error: HostlibError) -> None:
+        """Learn that this replica cannot follow its server."""
+        self.service.report(ReplicaFailed(str(error)[:_MOST_TEXT]))
+        self._on_failed(error)
+
     def _on_failed(self, error: HostlibError) -> None:
+        if self._follower is not None and self._follower.problem is not None:
+            error = self._follower.problem  # the scheduler's words are about it
         self.service.on_failed(error)
         if self._models is not None:
             self._models.on_failed(error)

@@ -24,10 +24,10 @@ from ....errors import ConfigurationError, HostlibError, UnplannedUpdateError, W
 from ....peers.event_loop import EventLoop, Timer
 from ....peers.frames import FrameKind
 from ...tables.change import TableChange
-from ...tables.state import TableState
+from ...tables.service import TableService
 from ..place_order import PlaceOrder, ReadyUpdate
 from ..update_port import IncomingUpdate
-from .model_checksum import model_checksum, unstarted_tables
+from .model_checksum import stored_state, unstarted_tables
 
 _logger = logging.getLogger(__name__)
 Ready = Sequence[ReadyUpdate[IncomingUpdate]]
@@ -41,7 +41,7 @@ class CommitGate:
         self,
         order: PlaceOrder[IncomingUpdate],
         loop: EventLoop,
-        state: TableState,
+        tables: TableService,
         *,
         is_replica: bool,
         take: Callable[[Ready], None],
@@ -54,7 +54,7 @@ class CommitGate:
         """Only planned updates are applied, as far as they are allowed."""
         self._order = order
         self._loop = loop
-        self._state = state
+        self._tables = tables
         self._take = take
         self._report_state = report_state
         self._on_promoted = on_promoted
@@ -64,7 +64,10 @@ class CommitGate:
         self._timer: Timer | None = None
         self._is_cut = False
         self._is_deposed = False
-        self._is_state_wanted = False
+        self._wanted_from: int | None = None
+        """The state is wanted once all places below are over; None: it is not."""
+        self._allowed_later: int | None = None
+        """What the scheduler has allowed meanwhile."""
         self._unplanned: list[IncomingUpdate] = []
         """They have come while the scheduler is away."""
         self._unstarted = frozenset[int]()
@@ -145,9 +148,9 @@ class CommitGate:
         """Learn what the scheduler tells of replicas."""
         match event:
             case StateWanted():
-                self._close(self._order.next or 0)
-                self._is_state_wanted = True
-                self._unstarted = unstarted_tables(self._state)
+                self._close(max(event.next_sequence, self._order.next or 0))
+                self._wanted_from, self._allowed_later = event.next_sequence, None
+                self._unstarted = unstarted_tables(self._tables.state)
             case ReplicaJoined():
                 self._hold_s = event.hold_s
                 if self.is_replica:
@@ -160,7 +163,9 @@ class CommitGate:
                     _logger.warning("this server goes on without a replica: %s", event.reason)
                     self.open()
             case CommitAllowed():
-                if self.is_closed:
+                if self._wanted_from is not None:
+                    self._allowed_later = event.next_sequence
+                elif self.is_closed:
                     self._take(self._order.allow(event.next_sequence))
             case ReplicaPromoted():
                 if self.is_replica:
@@ -168,16 +173,28 @@ class CommitGate:
             case _:
                 pass  # for workers
 
-    def answer(self, num_commits: int, next_sequence: int, *, is_settled: bool) -> None:
-        """Report the state if the scheduler waits for it, and nothing is on its path to the log."""
-        if self._is_state_wanted and is_settled:
-            self._is_state_wanted = False
-            checksum = model_checksum(self._state)
-            self._report_state(StateReported(num_commits, checksum, next_sequence))
+    @property
+    def is_asked(self) -> bool:
+        """Whether the scheduler waits for the state."""
+        return self._wanted_from is not None
+
+    def answer(self, next_sequence: int, *, is_settled: bool) -> None:
+        """Report the state that is wanted, unless something is still on its path to the tables.
+
+        `next_sequence`: the first place that is not over. `is_settled`: nothing is in the log that
+        is not applied. Then what the scheduler has allowed meanwhile is applied.
+        """
+        if self._wanted_from is None or not is_settled or next_sequence < self._wanted_from:
+            return
+        self._wanted_from = None
+        self._report_state(stored_state(self._tables, next_sequence))
+        limit, self._allowed_later = self._allowed_later, None
+        if limit is not None:
+            self._take(self._order.allow(limit))
 
     def open(self) -> None:
         """Apply updates as they come in their order, without a replica."""
-        self.is_closed = self._is_state_wanted = False
+        self.is_closed, self._wanted_from = False, None
         self._stop_timer()
         self._take(self._order.allow(None))
         self._release_unplanned()

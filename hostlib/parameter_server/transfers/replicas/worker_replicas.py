@@ -6,9 +6,15 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import Final, final
+from typing import final
 
-from ....control.stations.replica_terms import ReplicaEvent, ReplicaKnown, ReplicaReady, ServerMoved
+from ....control.stations.replica_terms import (
+    MOST_COPIES,
+    ReplicaEvent,
+    ReplicaKnown,
+    ReplicaReady,
+    ServerMoved,
+)
 from ....errors import HostlibError, PeerClosedError
 from ...rows import GradientSum, Optimiser, Sgd
 from ...tables.dense import DenseTensor
@@ -16,9 +22,6 @@ from ..grant_requests import GrantRequests
 from ..outgoing import OutgoingUpdate, PartOutcome
 from ..update_link import UpdateLink
 from .replica_path import ReplicaPath
-
-MOST_COPIES: Final = 64
-"""Updates to a replica that it has not applied; with more, further pushes wait."""
 
 
 @final
