@@ -4,7 +4,8 @@
 
 ControllerError
 ├── ConfigError                   the configuration is unusable
-│   └── UnknownNameError          NOT_FOUND: no such switch or link
+│   ├── UnknownNameError          NOT_FOUND: no such switch or link
+│   └── UnusableConfigError       a process cannot begin with its configuration or credentials
 ├── DatabaseError                 the database cannot be opened or written, is in use or of another
 │                                 schema
 │   ├── NotLeaderError            another controller of the database leads, or may do so
@@ -68,6 +69,12 @@ class UnknownNameError(ConfigError):
     """There is no such switch or link."""
 
     status = grpc.StatusCode.NOT_FOUND
+
+
+class UnusableConfigError(ConfigError):
+    """A process cannot begin with its configuration or its credentials, however often it tries."""
+
+    exit_code = 2
 
 
 class DatabaseError(ControllerError):

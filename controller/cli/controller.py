@@ -16,6 +16,7 @@ from pathlib import Path
 
 import click
 
+from ...hostlib.credentials import CredentialsError, credentials_in
 from ...hostlib.observing.logs import VARIABLE, LogFormat, set_up_logs
 from ...hostlib.observing.service_manager import ServiceManager
 from ..api.open_files import raise_limit
@@ -32,7 +33,7 @@ from ..config import (
 from ..database.maintenance import copy_database, migrate_database
 from ..database.postgres_url import PostgresUrl
 from ..database.schema import SCHEMA_VERSION
-from ..errors import ConfigError
+from ..errors import ConfigError, UnusableConfigError
 from ..leadership.candidate import Candidate
 from ..observing.controller_metrics import ControllerScrape
 from ..server import ControllerServer
@@ -218,15 +219,21 @@ def run(  # noqa: PLR0913 - click passes options by name
           --host s1/h1=1,10.0.0.1,02:00:00:00:00:01
 
     \b
-    Exit codes: 0 stopped by a signal, 1 error, 2 wrong use.
+    Exit codes: 0 stopped by a signal, 1 error, 2 wrong use, or a configuration or credentials that
+      cannot be used.
     """  # fmt: skip
     set_up_logs(log_format, filters=[_without_foreign_traceback])
     level = logging.DEBUG if verbose else logging.CRITICAL
     logging.getLogger("finsy").setLevel(level)
     _LOGGER.info("up to %d files may be open, one for each worker", raise_limit())
-    config = load_config(path, switches=tuple(parse_switch(text) for text in switches), **options)
-    config = with_service_addresses(config, service_addresses)
-    asyncio.run(_run(_with_hosts(config, hosts), ready_fd))
+    try:
+        given = tuple(parse_switch(text) for text in switches)
+        config = load_config(path, switches=given, **options)
+        config = with_service_addresses(config, service_addresses)
+        credentials_in(config.credentials)  # where they cannot be read, no switch seems to answer
+        asyncio.run(_run(_with_hosts(config, hosts), ready_fd))
+    except (ConfigError, CredentialsError) as exc:
+        raise UnusableConfigError(str(exc)) from exc
 
 
 @controller.command()

@@ -6,6 +6,10 @@ Each process runs as a user of its own that exists while it runs (DynamicUser). 
 configuration, certificate and key, as root, and shows it copies (LoadCredential, `%d`): nothing of
 a deployment's folder needs other rights than its owner's. A renewed certificate counts from the
 unit's next start.
+
+A process that fails is started again, unless its exit code is that of a wrong configuration, and
+until it has failed several times within a minute. A switch that is away is waited for without an
+end: each start of a controller waits longer than the limit allows for.
 """
 
 from __future__ import annotations
@@ -25,6 +29,12 @@ CREDENTIAL_FILES: Final = ("ca.pem", "cert.pem", "key.pem", "crl.pem")
 _START_S: Final = 240
 """A controller waits for its switch, and softswitch compiles the program that it is given."""
 _WATCHDOG_S: Final = 30
+_LIMIT_S: Final = 60
+_STARTS: Final = 5
+"""A unit is failed after so many starts within _LIMIT_S. A controller takes at least 15 s to find
+that its switch does not answer, so that it tries again and again."""
+_WRONG_USE: Final = 2
+"""The exit code of processes whose options or configuration are wrong, which no start mends."""
 _HARDENING: Final = (
     "NoNewPrivileges=yes",
     "ProtectSystem=strict",
@@ -94,6 +104,8 @@ def unit_text(unit: ServiceUnit, *, sees_homes: bool) -> str:
         f"Description={unit.description}",
         "Wants=network-online.target",
         f"After={after}",
+        f"StartLimitIntervalSec={_LIMIT_S}",
+        f"StartLimitBurst={_STARTS}",
         "",
         "[Service]",
         "Type=notify",
@@ -106,6 +118,7 @@ def unit_text(unit: ServiceUnit, *, sees_homes: bool) -> str:
         *([f"CacheDirectory={unit.cache}"] if unit.cache else []),
         "Restart=on-failure",
         "RestartSec=1",
+        f"RestartPreventExitStatus={_WRONG_USE}",
         f"TimeoutStartSec={_START_S}",
         f"WatchdogSec={_WATCHDOG_S}",
         "LimitNOFILE=131072",

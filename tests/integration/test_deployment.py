@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from deployed_lan import HERE, HOSTS, deploy, run_on_all
+from deployed_lan import HERE, HOSTS, JOINING, SUM, deploy, run_on_all
 from plain_lan import PlainLan
 from switchfold.controller.config import load_config
 
@@ -26,24 +26,8 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: network namespaces"),
 ]
 
-SUM = """
-import os
-import time
-import numpy as np
-from switchfold.hostlib import SessionOptions
-from switchfold.hostlib.config import join_from_environment
-
-rank = os.environ["PET_NODE_RANK"]
-names = {"JOB": "plain", "WORKER_ID": rank, "NUM_WORKERS": os.environ["PET_NNODES"]}
-variables = os.environ | {f"SWITCHFOLD_{name}": value for name, value in names.items()}
-with join_from_environment(SessionOptions(path="switch"), variables=variables) as session:
-    values = np.arange(100_000, dtype=np.int32) + int(rank)
-    result = session.allreduce(values).result()
-    assert (result == 3 * np.arange(100_000) + 3).all()
-print("summed by the switch")
-"""
 LONG = (
-    SUM.partition("    values =")[0]
+    JOINING
     + """\
     def count(wants_more):
         return session.allreduce(np.full(10_000, wants_more, np.int32)).result()[0]

@@ -14,6 +14,26 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "deployment.md").read_tex
 HERE = "192.168.7.10"
 HOSTS = ("192.168.7.11", "192.168.7.12", "192.168.7.13")
 
+SUM = """
+import os
+import time
+import numpy as np
+from switchfold.hostlib import SessionOptions
+from switchfold.hostlib.config import join_from_environment
+
+rank = os.environ["PET_NODE_RANK"]
+names = {"JOB": "plain", "WORKER_ID": rank, "NUM_WORKERS": os.environ["PET_NNODES"]}
+variables = os.environ | {f"SWITCHFOLD_{name}": value for name, value in names.items()}
+with join_from_environment(SessionOptions(path="switch"), variables=variables) as session:
+    values = np.arange(100_000, dtype=np.int32) + int(rank)
+    result = session.allreduce(values).result()
+    assert (result == 3 * np.arange(100_000) + 3).all()
+print("summed by the switch")
+"""
+"""A worker of a job that sums once."""
+JOINING = SUM.partition("    values =")[0]
+"""Its beginning, up to what it does with its session."""
+
 
 def install_command() -> str:
     """Return the command by which each machine gets the package."""
@@ -21,9 +41,15 @@ def install_command() -> str:
     return command
 
 
-def deploy(lan: PlainLan) -> list[str]:
-    """Run the page's commands of the machine with the switch, and return them."""
-    commands = marked_commands(PAGE, "commands")
+def deploy(lan: PlainLan, options: str = "") -> list[str]:
+    """Run the page's commands of the machine with the switch, and return them.
+
+    `options` are added to those of `deploy init`.
+    """
+    commands = [
+        f"{command} {options}" if options and "deploy init" in command else command
+        for command in marked_commands(PAGE, "commands")
+    ]
     for command in commands:
         said = lan.run(HERE, command)
         if "deploy init" in command:

@@ -4,7 +4,8 @@
 
 As `systemctl enable --now FILE...` it starts each unit as the file says, with its credentials in a
 folder of its own (%d), its state and cache (%S, %C), its capabilities and no others, and a socket
-for sd_notify. It takes the options that units of a deployment have, and no others.
+for sd_notify. It takes the options that units of a deployment have, and no others. It starts
+nothing again; `booted_systemd` has the real one, where that can be booted.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from pathlib import Path
 START_S = 240.0
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 IGNORED = {  # what a test's processes cannot be given, or need not
-    "DynamicUser", "Restart", "RestartSec", "TimeoutStartSec", "LimitNOFILE", "NotifyAccess",
+    "DynamicUser", "Restart", "RestartSec", "RestartPreventExitStatus", "TimeoutStartSec",
+    "LimitNOFILE", "NotifyAccess",
     "StateDirectoryMode", "NoNewPrivileges", "LockPersonality", "UMask", "AmbientCapabilities",
     "SystemCallFilter", "SystemCallArchitectures", "RestrictAddressFamilies",
 }  # fmt: skip

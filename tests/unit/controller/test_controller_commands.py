@@ -59,7 +59,7 @@ def test_command_wrong_use(command: Any):
     assert run(command("no-such-command"))[0] == 2
     assert run(command("job", "show"))[0] == 2
     code, _, err = run(command("controller", "run", "--switch", "nonsense"))
-    assert (code, err) == (1, "error: --switch 'nonsense' is not NAME=HOST:PORT[/DEVICE_ID]\n")
+    assert (code, err) == (2, "error: --switch 'nonsense' is not NAME=HOST:PORT[/DEVICE_ID]\n")
 
 
 def test_command_without_a_controller(command: Any):

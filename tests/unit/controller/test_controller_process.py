@@ -146,3 +146,26 @@ def test_process_with_a_listen_address_that_is_taken(tmp_path: Path):
         assert "Traceback" not in err
 
     run(scenario())
+
+
+def test_process_with_a_file_or_credentials_that_no_start_mends(tmp_path: Path):
+    """Exit code 2, for which service managers do not start it again."""
+
+    async def scenario() -> None:
+        config = write_config(tmp_path, f"127.0.0.1:{free_port()}", free_port())
+        text = config.read_text("utf-8")
+        absent = tmp_path / "absent"
+        cases = {
+            "straggler": f"straggler = 7\n{text}",
+            "is not TOML": f"= {text}",
+            str(absent): f'credentials = "{absent}"\n{text}',
+        }
+        for reason, written in cases.items():
+            config.write_text(written, "utf-8")
+            code, err = await finish(await start(config))
+            assert code == 2, err
+            assert err.splitlines()[-1].startswith("error: ")
+            assert reason in err.splitlines()[-1]
+            assert "Traceback" not in err
+
+    run(scenario())

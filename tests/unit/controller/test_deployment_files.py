@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import shlex
 import shutil
@@ -15,11 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from switchfold.controller.config import HostConfig, SwitchConfig, load_config
+from switchfold.controller.config import ControllerConfig, HostConfig, SwitchConfig, load_config
 from switchfold.controller.deployment.card_ports import Card
 from switchfold.controller.deployment.hosts import HostFinding, NamedHost
 from switchfold.controller.deployment.plan import DeploymentRequest, Findings, controller_config
-from switchfold.controller.deployment.units import Installation
+from switchfold.controller.deployment.units import (
+    CONTROLLER_UNIT,
+    SERVER_UNIT,
+    SOFTSWITCH_UNIT,
+    Installation,
+)
 from switchfold.controller.deployment.writing import (
     check_unwritten,
     give_to_caller,
@@ -108,6 +114,7 @@ def test_units_start_what_there_is_with_what_it_needs(tmp_path: Path) -> None:
         assert unit.one("Type") == "notify"
         assert unit.one("DynamicUser") == "yes"
         assert unit.one("Restart") == "on-failure"
+        assert unit.one("RestartPreventExitStatus") == "2"
         assert unit.one("WatchdogSec") == "30"
         loaded = dict(entry.split(":", 1) for entry in unit["LoadCredential"])
         assert {"ca.pem", "cert.pem", "crl.pem", "key.pem"} <= loaded.keys()
@@ -141,6 +148,34 @@ def test_systemd_finds_nothing_to_complain_about(tmp_path: Path) -> None:
     )
     complaints = [line for line in done.stderr.splitlines() if "switchfold-" in line]
     assert (done.returncode, complaints) == (0, []), done.stderr
+
+
+def test_units_that_fail_again_and_again_are_given_up(tmp_path: Path) -> None:
+    """A controller whose switch is away is not: it fails less often than the limit allows for."""
+    write(tmp_path)
+    for path in (tmp_path / "systemd").iterdir():
+        parser = configparser.ConfigParser(strict=False, interpolation=None)
+        parser.read_string(path.read_text("utf-8"))
+        window_s, starts = (
+            int(parser["Unit"][name]) for name in ("StartLimitIntervalSec", "StartLimitBurst")
+        )
+        assert (window_s, starts) == (60, 5)
+        assert window_s / starts < ControllerConfig.connect_timeout_s
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")
+def test_systemd_rates_the_units_as_little_exposed(tmp_path: Path) -> None:
+    """0 is best and 10 worst; docs/deployment.md states the figures."""
+    write(tmp_path, has_server=True)
+    limits = {SOFTSWITCH_UNIT: 2.3, CONTROLLER_UNIT: 1.7, SERVER_UNIT: 1.7}
+    for name, limit in limits.items():
+        done = subprocess.run(
+            ["systemd-analyze", "security", "--offline=true", "--no-pager",
+             f"--threshold={round(10 * limit)}", str(tmp_path / "systemd" / name)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "Overall exposure level" in done.stdout
 
 
 def test_programs_in_a_home_can_be_seen(tmp_path: Path) -> None:
