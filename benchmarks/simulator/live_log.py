@@ -60,6 +60,8 @@ def read_live_log(path: Path, job: str | None = None) -> list[LiveRequest]:
         fields = _parse(line, f"{path}, line {number}")
         if job is not None and fields["job"] != job:
             continue
+        if _is_of_allreduce(fields):
+            continue  # it is of no update
         jobs.add(fields["job"])
         first_s = fields["time"] if first_s is None else first_s
         _note(requests, fields, float(fields["time"]) - float(first_s))
@@ -107,6 +109,11 @@ def _parse(line: str, place: str) -> dict[str, Any]:
         raise TimelineError(f"{place} is no event of live transfers ({exc!r})") from exc
     missing = [name for name in _KEYS if name not in fields]
     # An update that nobody asked for has no server in `observed`, nor an id.
-    if missing and not (fields.get("event") == "observed" and missing == ["server"]):
+    is_unasked = fields.get("event") == "observed" and missing == ["server"]
+    if missing and not is_unasked and not _is_of_allreduce(fields):
         raise TimelineError(f"{place} is no event of live transfers: no {', '.join(missing)}")
     return fields
+
+
+def _is_of_allreduce(fields: dict[str, Any]) -> bool:
+    return str(fields.get("event")).startswith("allreduce_") and "job" in fields

@@ -124,6 +124,12 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "ModelRequested.worker_id": (0, 0xFFFF),
     "ModelRequested.size_bytes": (1, 1 << 40),
     "ModelDelivered.transfer_id": (0, 1 << 62),
+    "AllreduceRequested.transfer_id": (0, 1 << 62),
+    "AllreduceRequested.number": (1, _MAX_POSITION),
+    "AllreduceRequested.size_bytes": (1, 1 << 40),
+    "AllreduceRequested.num_members": (0, 0xFFFF),
+    "AllreduceRequested.wait_s": (0, 86400),
+    "AllreduceEnded.transfer_id": (0, 1 << 62),
     "ShowTreeRequest.tensor_bytes": (0, 1 << 50),
 }
 """Least and greatest value of each number in a request; None: every value is allowed."""

@@ -363,14 +363,17 @@ class TransferScheduler:
         self._models.end(transfer_id, now_s)
         self._now_s = now_s
 
-    def allreduce(self, members: Sequence[str], size_bytes: int, now_s: float) -> AllreduceGrant:
+    def allreduce(
+        self, members: Sequence[str], size_bytes: int, now_s: float, *, value_bytes: int = 1
+    ) -> AllreduceGrant:
         """Plan the sum of one vector of each member, which all of them get.
 
         It begins now, in what is free beside all that is granted. Idle hosts of the present places
-        may add, too. Raises InvalidTransferError, UnknownStationError and NoRouteError.
+        may add, too. No leg begins or ends within a value of `value_bytes`. Raises
+        InvalidTransferError, UnknownStationError and NoRouteError.
         """
         self._check_clock(now_s)
-        check_allreduce(self._network, members, size_bytes)
+        check_allreduce(self._network, members, size_bytes, value_bytes=value_bytes)
         idle = self._places.hosts if self._places else ()
         helpers = [
             host
@@ -379,7 +382,7 @@ class TransferScheduler:
             and all(self.joins(host, each) and self.joins(each, host) for each in members)
         ]
         self._look_ahead(now_s)
-        return self._allreduces.begin(members, size_bytes, now_s, helpers)
+        return self._allreduces.begin(members, size_bytes, now_s, helpers, value_bytes)
 
     def allreduce_ended(self, number: int, now_s: float) -> None:
         """Note that all members of an allreduce have its sum, or that it was given up."""

@@ -16,6 +16,7 @@ from ..scheduler.delay_bound import DelayBound
 from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions
 from ..scheduler.training.commit_order import CommitOrder
+from .allreduces.live_allreduces import LiveAllreduces
 from .live_station import LiveStation, StationRole
 from .models.live_models import LiveModels
 from .rates.link_tracking import LinkTracker
@@ -93,6 +94,7 @@ class JobTransfers:
             workers=self.workers,
             servers=self.servers,
         )
+        self.allreduces: Final = LiveAllreduces(name, self.flow.schedule, config, log, self.workers)
         self.replicas: Final = JobReplicas(
             name,
             self.flow,
@@ -179,6 +181,7 @@ class JobTransfers:
                     self.flow.withdraw(record)
             worker.station = None
             self.models.lose_worker(station.station_id)
+            self.allreduces.lose_worker(station.station_id)
             self.replicas.lose_worker(station.station_id)
         elif station.role is StationRole.REPLICA:
             self.replicas.lose(station)
@@ -198,12 +201,21 @@ class JobTransfers:
         elif self.replicas.take(station, message):
             pass
         elif station.role is StationRole.WORKER:
-            self._take_from_worker(self.workers[station.station_id], message)
+            worker = self.workers[station.station_id]
+            if not self.allreduces.take(worker, message):
+                self._take_from_worker(worker, message)
         elif station.role is StationRole.SERVER:
             self._take_from_server(self.servers[station.station_id], message)
         else:
             kind = message.WhichOneof("message")
             raise InvalidJobError(f"unexpected message {kind!r} of a replica")
+
+    def close(self) -> None:
+        """Decide no more, and end no wait."""
+        self.flow.close()
+        self.models.close()
+        self.allreduces.close()
+        self.replicas.close()
 
     def replace_network(self, reason: str) -> None:
         """Plan in the network as it is now."""

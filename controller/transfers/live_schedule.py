@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ..scheduler.grouping import AggregationPlaces
 from ..scheduler.network import TransferNetwork
 from ..scheduler.scheduler import SchedulerOptions, TransferScheduler
+from ..scheduler.state.open_allreduces import AllreduceGrant
 from ..scheduler.state.server_replica import Promotion, ReplicaOptions
 from ..scheduler.transfers import ModelGrant, ModelRequest, TransferGrant, TransferRequest
 from .models.model_record import ModelRecord
@@ -144,6 +145,19 @@ class LiveSchedule:
         del self._models[number]
         self._scheduler.withdraw_model(number, self.now_s())
         self._arm()
+
+    def allreduce(self, hosts: Sequence[str], size_bytes: int, value_bytes: int) -> AllreduceGrant:
+        """Plan an allreduce of members' hosts from now on; SchedulerError if it cannot be."""
+        self._scheduler.replace_places(AggregationPlaces())  # hosts that gather add no vectors
+        try:
+            now_s = self.now_s()
+            return self._scheduler.allreduce(hosts, size_bytes, now_s, value_bytes=value_bytes)
+        finally:
+            self._arm()
+
+    def end_allreduce(self, grant: AllreduceGrant) -> None:
+        """Give back what is left of an allreduce."""
+        self._scheduler.allreduce_ended(grant.number, self.now_s())
 
     def gathered(self, record: TransferRecord) -> None:
         """Note that a granted update is at the aggregator of its group, for the first time."""

@@ -133,9 +133,7 @@ class TransferJobs:
         """End all streams; stations go on without the scheduler until a controller is back."""
         self._is_closing = True
         for job in self._jobs.values():
-            job.flow.close()
-            job.models.close()
-            job.replicas.close()
+            job.close()
             for station in job.stations:
                 station.end(_stopping())
         self._jobs.clear()
@@ -253,9 +251,7 @@ class TransferJobs:
         )
         job.lose(station)
         if not job.stations:
-            job.flow.close()
-            job.models.close()
-            job.replicas.close()
+            job.close()
             del self._jobs[job.name]
             _LOGGER.info("job %s has no live transfers any more", job.name)
 

@@ -57,30 +57,46 @@ def plan_allreduce(
     size_bytes: int,
     now_s: float,
     helpers: Sequence[str] = (),
+    *,
+    value_bytes: int = 1,
 ) -> AllreducePlan:
     """Plan the sum of one vector of each member; reserve it in `residual`.
 
-    `helpers` are idle hosts that may be roots, too; they are if that ends earlier. Cost:
-    O(hosts^2) plans of a leg. Raises what `check_allreduce` does.
+    `helpers` are idle hosts that may be roots, too; they are if that ends earlier. No piece begins
+    or ends within a value of `value_bytes`. Cost: O(hosts^2) plans of a leg. Raises what
+    `check_allreduce` does.
     """
-    check_allreduce(residual.network, members, size_bytes, helpers)
+    check_allreduce(residual.network, members, size_bytes, helpers, value_bytes=value_bytes)
     hosts = [*members, *helpers]
     plans: list[tuple[AllreducePlan, ResidualNetwork]] = []
     for roots in [members, hosts] if helpers else [members]:
         trial = residual.fork()
         rates = {host: _free_bits_per_s(residual, host, hosts, now_s) for host in roots}
-        chunks = _cut(size_bytes, _shares(rates, members))
-        plans.append((_plan(trial, _pairs(members, chunks, rates), chunks, now_s), trial))
+        chunks = _cut(size_bytes, value_bytes, _shares(rates, members))
+        pieces = {root: _pieces(*chunk, value_bytes) for root, chunk in chunks.items()}
+        pairs = _pairs(members, chunks, rates)
+        plans.append((_plan(trial, pairs, chunks, pieces, now_s), trial))
     best, trial = min(plans, key=lambda each: each[0].end_s)
     residual.adopt(trial)
     return best
 
 
 def check_allreduce(
-    network: TransferNetwork, members: Sequence[str], size_bytes: int, helpers: Sequence[str] = ()
+    network: TransferNetwork,
+    members: Sequence[str],
+    size_bytes: int,
+    helpers: Sequence[str] = (),
+    *,
+    value_bytes: int = 1,
 ) -> None:
     """Raise InvalidTransferError, UnknownStationError or NoRouteError unless it can be planned."""
     check_whole("size_bytes", size_bytes, 1)
+    check_whole("value_bytes", value_bytes, 1)
+    if size_bytes % value_bytes:
+        raise InvalidTransferError(
+            f"size_bytes is {size_bytes}, which is no number of values of {value_bytes} bytes: "
+            "give the size of whole values"
+        )
     hosts = [*members, *helpers]
     if len(members) < 2 or len(set(hosts)) < len(hosts):
         raise InvalidTransferError(
@@ -98,12 +114,12 @@ def _plan(
     residual: ResidualNetwork,
     pairs: Sequence[tuple[str, str]],
     chunks: Mapping[str, tuple[int, int]],
+    pieces: Mapping[str, Sequence[tuple[int, int]]],
     now_s: float,
 ) -> AllreducePlan:
     """Plan all legs up, piece by piece, then all legs down."""
     up: list[ChunkLeg] = []
     down: list[ChunkLeg] = []
-    pieces = {root: _pieces(*chunk) for root, chunk in chunks.items()}
     summed_s: dict[tuple[str, int], float] = {}
     for number in range(_PIECES):
         for member, root in pairs:
@@ -120,9 +136,10 @@ def _plan(
     return AllreducePlan(chunks=chunks, up=tuple(up), down=tuple(down), end_s=end_s)
 
 
-def _pieces(start: int, stop: int) -> list[tuple[int, int]]:
+def _pieces(start: int, stop: int, value_bytes: int) -> list[tuple[int, int]]:
     """Return a chunk's pieces: the first sums return while later parts are on their path."""
-    cuts = [start + (stop - start) * number // _PIECES for number in range(_PIECES + 1)]
+    count = (stop - start) // value_bytes
+    cuts = [start + value_bytes * (count * n // _PIECES) for n in range(_PIECES + 1)]
     return [(a, b) for a, b in pairwise(cuts) if b > a]
 
 
@@ -169,13 +186,15 @@ def _shares(rates: Mapping[str, int], members: Sequence[str]) -> dict[str, float
     return {host: share / total for host, share in found.items()}
 
 
-def _cut(size_bytes: int, shares: Mapping[str, float]) -> dict[str, tuple[int, int]]:
+def _cut(
+    size_bytes: int, value_bytes: int, shares: Mapping[str, float]
+) -> dict[str, tuple[int, int]]:
     """Return the chunk of each root in bytes, without empty ones."""
     chunks: dict[str, tuple[int, int]] = {}
     start, total = 0, 0.0
     for host, share in shares.items():
         total += share
-        stop = round(size_bytes * min(total, 1.0))
+        stop = value_bytes * round(size_bytes // value_bytes * min(total, 1.0))
         if stop > start:
             chunks[host] = start, stop
         start = stop

@@ -33,10 +33,17 @@ class OpenAllreduces:
         """By allreduce, numbers of the legs in the order of `plan.up`, then `plan.down`."""
 
     def begin(
-        self, members: Sequence[str], size_bytes: int, now_s: float, helpers: Sequence[str]
+        self,
+        members: Sequence[str],
+        size_bytes: int,
+        now_s: float,
+        helpers: Sequence[str],
+        value_bytes: int,
     ) -> AllreduceGrant:
         """Plan an allreduce and reserve it. Raises what `plan_allreduce` does."""
-        plan = plan_allreduce(self._open.residual, members, size_bytes, now_s, helpers)
+        plan = plan_allreduce(
+            self._open.residual, members, size_bytes, now_s, helpers, value_bytes=value_bytes
+        )
         number = next(self._numbers)
         self._legs[number] = []
         for leg in (*plan.up, *plan.down):

@@ -17,6 +17,7 @@ from ...credentials.tokens import token_problem
 from ...errors import ConfigurationError, HostlibError, JobRefusedError
 from ..controller_addresses import ControllerAddresses
 from ..kept_stream import KeptStream
+from .allreduce_terms import AllreduceEvent, AllreduceReport
 from .model_terms import ModelReport
 from .replica_terms import ReplicaEvent, ReplicaReport
 
@@ -251,6 +252,7 @@ StationEvent = (
     | CommitSkipped
     | GatherExpected
     | SwitchGroupExpected
+    | AllreduceEvent
     | ReplicaEvent
 )
 
@@ -343,6 +345,7 @@ StationReport = (
     | GroupLeft
     | SwitchMembers
     | ModelReport
+    | AllreduceReport
     | ReplicaReport
 )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import math
 import queue
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final, final
 
 from ...credentials.tokens import token_metadata
@@ -17,6 +17,9 @@ from ..controller_channel import ControllerChannel
 from ..grpc_seam import load_grpc
 from ..stream_refusal import stream_refusal
 from ..transfers_api import transfers_pb2 as api
+from .allreduce_stream import allreduce_event, allreduce_message
+from .allreduce_terms import AllreduceEnded, AllreduceRequested
+from .granted_spans import granted_spans
 from .model_terms import ModelDelivered, ModelRequested
 from .replica_stream import replica_event, replica_message
 from .station import (
@@ -24,7 +27,6 @@ from .station import (
     CommitSkipped,
     ExpectedMember,
     GatherExpected,
-    GrantedSpan,
     GroupHop,
     GroupLeft,
     RateObserved,
@@ -168,6 +170,8 @@ def _message(  # noqa: PLR0911 - one for each kind
         return api.StationMessage(model_requested=api.ModelRequested(**fields))
     if isinstance(report, ModelDelivered):
         return api.StationMessage(model_delivered=api.ModelDelivered(**fields))
+    if isinstance(report, AllreduceRequested | AllreduceEnded):
+        return allreduce_message(report)
     if not isinstance(report, UpdatesCommitted):
         return replica_message(report)
     return api.StationMessage(committed=api.UpdatesCommitted(**fields))
@@ -199,6 +203,8 @@ def _event(  # noqa: PLR0911 - one for each kind
             return _gather(message.gather)
         case "switch_group":
             return _switch_group(message.switch_group)
+        case "allreduce_noted" | "allreduce_granted" | "allreduce_failed":
+            return allreduce_event(message)
         case _:
             return replica_event(message)
 
@@ -215,7 +221,8 @@ def _answer(message: api.SchedulerMessage) -> StationEvent | None:
 
 def _grant(granted: api.TransferGranted) -> TransferGranted | None:
     what = f"the grant of transfer {granted.transfer_id}"
-    spans, replica_spans = _spans(granted.spans, what), _spans(granted.replica_spans, what)
+    spans = granted_spans(granted.spans, what)
+    replica_spans = granted_spans(granted.replica_spans, what)
     hop = _hop(granted.hop) if granted.HasField("hop") else None
     if spans is None or replica_spans is None or (granted.HasField("hop") and hop is None):
         return None  # the worker then waits until it sends without a grant
@@ -240,7 +247,7 @@ def _hop(hop: api.GroupHop) -> GroupHop | None:
 
 
 def _gather(told: api.GatherExpected) -> GatherExpected | None:
-    spans = _spans(told.spans, f"the sum of group {told.group_id}")
+    spans = granted_spans(told.spans, f"the sum of group {told.group_id}")
     if spans is None or not told.gather_s >= 0:
         return None  # the members send their updates to the server themselves
     members = tuple(ExpectedMember(each.worker_id, each.transfer_id) for each in told.members)
@@ -252,20 +259,6 @@ def _switch_group(told: api.SwitchGroupExpected) -> SwitchGroupExpected | None:
         return None  # the members send their updates to the server themselves
     members = tuple(ExpectedMember(each.worker_id, each.transfer_id) for each in told.members)
     return SwitchGroupExpected(told.group_id, members, told.start_s, told.gather_s)
-
-
-def _spans(told: Iterable[api.RateSpan], what: str) -> tuple[GrantedSpan, ...] | None:
-    """Return a schedule, None if it cannot be used."""
-    spans = tuple(GrantedSpan(span.start_s, span.end_s, span.rate_bits_per_s) for span in told)
-    last_s, is_usable = 0.0, True
-    for start_s, end_s, rate in spans:
-        # Comparisons with NaN are false.
-        is_usable = is_usable and last_s <= start_s < end_s < math.inf and rate > 0
-        last_s = end_s
-    if not is_usable:
-        _logger.warning("%s has no usable spans: %s", what, spans)
-        return None
-    return spans
 
 
 def _factor(factor: float) -> float:

@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class StationMessage(_message.Message):
-    __slots__ = ("register", "heartbeat", "requested", "delivered", "withdrawn", "committed", "rate_observed", "gathered", "left", "replica_ready", "state", "replica_received", "replica_failed", "model_requested", "switch_members", "model_delivered")
+    __slots__ = ("register", "heartbeat", "requested", "delivered", "withdrawn", "committed", "rate_observed", "gathered", "left", "replica_ready", "state", "replica_received", "replica_failed", "model_requested", "switch_members", "model_delivered", "allreduce_requested", "allreduce_ended")
     REGISTER_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_FIELD_NUMBER: _ClassVar[int]
@@ -25,6 +25,8 @@ class StationMessage(_message.Message):
     MODEL_REQUESTED_FIELD_NUMBER: _ClassVar[int]
     SWITCH_MEMBERS_FIELD_NUMBER: _ClassVar[int]
     MODEL_DELIVERED_FIELD_NUMBER: _ClassVar[int]
+    ALLREDUCE_REQUESTED_FIELD_NUMBER: _ClassVar[int]
+    ALLREDUCE_ENDED_FIELD_NUMBER: _ClassVar[int]
     register: Register
     heartbeat: Heartbeat
     requested: TransferRequested
@@ -41,10 +43,12 @@ class StationMessage(_message.Message):
     model_requested: ModelRequested
     switch_members: SwitchMembers
     model_delivered: ModelDelivered
-    def __init__(self, register: _Optional[_Union[Register, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., requested: _Optional[_Union[TransferRequested, _Mapping]] = ..., delivered: _Optional[_Union[TransferDelivered, _Mapping]] = ..., withdrawn: _Optional[_Union[TransferWithdrawn, _Mapping]] = ..., committed: _Optional[_Union[UpdatesCommitted, _Mapping]] = ..., rate_observed: _Optional[_Union[RateObserved, _Mapping]] = ..., gathered: _Optional[_Union[UpdateGathered, _Mapping]] = ..., left: _Optional[_Union[GroupLeft, _Mapping]] = ..., replica_ready: _Optional[_Union[ReplicaReady, _Mapping]] = ..., state: _Optional[_Union[StateReported, _Mapping]] = ..., replica_received: _Optional[_Union[ReplicaReceived, _Mapping]] = ..., replica_failed: _Optional[_Union[ReplicaFailed, _Mapping]] = ..., model_requested: _Optional[_Union[ModelRequested, _Mapping]] = ..., switch_members: _Optional[_Union[SwitchMembers, _Mapping]] = ..., model_delivered: _Optional[_Union[ModelDelivered, _Mapping]] = ...) -> None: ...
+    allreduce_requested: AllreduceRequested
+    allreduce_ended: AllreduceEnded
+    def __init__(self, register: _Optional[_Union[Register, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., requested: _Optional[_Union[TransferRequested, _Mapping]] = ..., delivered: _Optional[_Union[TransferDelivered, _Mapping]] = ..., withdrawn: _Optional[_Union[TransferWithdrawn, _Mapping]] = ..., committed: _Optional[_Union[UpdatesCommitted, _Mapping]] = ..., rate_observed: _Optional[_Union[RateObserved, _Mapping]] = ..., gathered: _Optional[_Union[UpdateGathered, _Mapping]] = ..., left: _Optional[_Union[GroupLeft, _Mapping]] = ..., replica_ready: _Optional[_Union[ReplicaReady, _Mapping]] = ..., state: _Optional[_Union[StateReported, _Mapping]] = ..., replica_received: _Optional[_Union[ReplicaReceived, _Mapping]] = ..., replica_failed: _Optional[_Union[ReplicaFailed, _Mapping]] = ..., model_requested: _Optional[_Union[ModelRequested, _Mapping]] = ..., switch_members: _Optional[_Union[SwitchMembers, _Mapping]] = ..., model_delivered: _Optional[_Union[ModelDelivered, _Mapping]] = ..., allreduce_requested: _Optional[_Union[AllreduceRequested, _Mapping]] = ..., allreduce_ended: _Optional[_Union[AllreduceEnded, _Mapping]] = ...) -> None: ...
 
 class SchedulerMessage(_message.Message):
-    __slots__ = ("registered", "granted", "dropped", "expected", "skipped", "gather", "refused", "replica_known", "report_state", "replica_joined", "replica_left", "allowed", "server_moved", "promoted", "catch_up", "switch_group")
+    __slots__ = ("registered", "granted", "dropped", "expected", "skipped", "gather", "refused", "replica_known", "report_state", "replica_joined", "replica_left", "allowed", "server_moved", "promoted", "catch_up", "switch_group", "allreduce_noted", "allreduce_granted", "allreduce_failed")
     REGISTERED_FIELD_NUMBER: _ClassVar[int]
     GRANTED_FIELD_NUMBER: _ClassVar[int]
     DROPPED_FIELD_NUMBER: _ClassVar[int]
@@ -61,6 +65,9 @@ class SchedulerMessage(_message.Message):
     PROMOTED_FIELD_NUMBER: _ClassVar[int]
     CATCH_UP_FIELD_NUMBER: _ClassVar[int]
     SWITCH_GROUP_FIELD_NUMBER: _ClassVar[int]
+    ALLREDUCE_NOTED_FIELD_NUMBER: _ClassVar[int]
+    ALLREDUCE_GRANTED_FIELD_NUMBER: _ClassVar[int]
+    ALLREDUCE_FAILED_FIELD_NUMBER: _ClassVar[int]
     registered: Registered
     granted: TransferGranted
     dropped: TransferDropped
@@ -77,7 +84,10 @@ class SchedulerMessage(_message.Message):
     promoted: ReplicaPromoted
     catch_up: CatchUp
     switch_group: SwitchGroupExpected
-    def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ..., gather: _Optional[_Union[GatherExpected, _Mapping]] = ..., refused: _Optional[_Union[TransferRefused, _Mapping]] = ..., replica_known: _Optional[_Union[ReplicaKnown, _Mapping]] = ..., report_state: _Optional[_Union[ReportState, _Mapping]] = ..., replica_joined: _Optional[_Union[ReplicaJoined, _Mapping]] = ..., replica_left: _Optional[_Union[ReplicaLeft, _Mapping]] = ..., allowed: _Optional[_Union[CommitAllowed, _Mapping]] = ..., server_moved: _Optional[_Union[ServerMoved, _Mapping]] = ..., promoted: _Optional[_Union[ReplicaPromoted, _Mapping]] = ..., catch_up: _Optional[_Union[CatchUp, _Mapping]] = ..., switch_group: _Optional[_Union[SwitchGroupExpected, _Mapping]] = ...) -> None: ...
+    allreduce_noted: AllreduceNoted
+    allreduce_granted: AllreduceGranted
+    allreduce_failed: AllreduceFailed
+    def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ..., gather: _Optional[_Union[GatherExpected, _Mapping]] = ..., refused: _Optional[_Union[TransferRefused, _Mapping]] = ..., replica_known: _Optional[_Union[ReplicaKnown, _Mapping]] = ..., report_state: _Optional[_Union[ReportState, _Mapping]] = ..., replica_joined: _Optional[_Union[ReplicaJoined, _Mapping]] = ..., replica_left: _Optional[_Union[ReplicaLeft, _Mapping]] = ..., allowed: _Optional[_Union[CommitAllowed, _Mapping]] = ..., server_moved: _Optional[_Union[ServerMoved, _Mapping]] = ..., promoted: _Optional[_Union[ReplicaPromoted, _Mapping]] = ..., catch_up: _Optional[_Union[CatchUp, _Mapping]] = ..., switch_group: _Optional[_Union[SwitchGroupExpected, _Mapping]] = ..., allreduce_noted: _Optional[_Union[AllreduceNoted, _Mapping]] = ..., allreduce_granted: _Optional[_Union[AllreduceGranted, _Mapping]] = ..., allreduce_failed: _Optional[_Union[AllreduceFailed, _Mapping]] = ...) -> None: ...
 
 class Register(_message.Message):
     __slots__ = ("job_name", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "staleness", "version", "next_sequence", "aggregator", "address", "port", "catches_up", "momentum")
@@ -468,6 +478,88 @@ class ModelRequested(_message.Message):
     def __init__(self, transfer_id: _Optional[int] = ..., worker_id: _Optional[int] = ..., size_bytes: _Optional[int] = ...) -> None: ...
 
 class ModelDelivered(_message.Message):
+    __slots__ = ("transfer_id",)
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    transfer_id: int
+    def __init__(self, transfer_id: _Optional[int] = ...) -> None: ...
+
+class AllreduceRequested(_message.Message):
+    __slots__ = ("transfer_id", "number", "size_bytes", "num_members", "wait_s")
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    NUM_MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    WAIT_S_FIELD_NUMBER: _ClassVar[int]
+    transfer_id: int
+    number: int
+    size_bytes: int
+    num_members: int
+    wait_s: float
+    def __init__(self, transfer_id: _Optional[int] = ..., number: _Optional[int] = ..., size_bytes: _Optional[int] = ..., num_members: _Optional[int] = ..., wait_s: _Optional[float] = ...) -> None: ...
+
+class AllreduceNoted(_message.Message):
+    __slots__ = ("transfer_id",)
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    transfer_id: int
+    def __init__(self, transfer_id: _Optional[int] = ...) -> None: ...
+
+class VectorPiece(_message.Message):
+    __slots__ = ("root_id", "start_byte", "stop_byte")
+    ROOT_ID_FIELD_NUMBER: _ClassVar[int]
+    START_BYTE_FIELD_NUMBER: _ClassVar[int]
+    STOP_BYTE_FIELD_NUMBER: _ClassVar[int]
+    root_id: int
+    start_byte: int
+    stop_byte: int
+    def __init__(self, root_id: _Optional[int] = ..., start_byte: _Optional[int] = ..., stop_byte: _Optional[int] = ...) -> None: ...
+
+class PieceLeg(_message.Message):
+    __slots__ = ("piece", "receiver_id", "spans")
+    PIECE_FIELD_NUMBER: _ClassVar[int]
+    RECEIVER_ID_FIELD_NUMBER: _ClassVar[int]
+    SPANS_FIELD_NUMBER: _ClassVar[int]
+    piece: int
+    receiver_id: int
+    spans: _containers.RepeatedCompositeFieldContainer[RateSpan]
+    def __init__(self, piece: _Optional[int] = ..., receiver_id: _Optional[int] = ..., spans: _Optional[_Iterable[_Union[RateSpan, _Mapping]]] = ...) -> None: ...
+
+class AllreduceGranted(_message.Message):
+    __slots__ = ("transfer_id", "pieces", "legs", "end_s")
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    PIECES_FIELD_NUMBER: _ClassVar[int]
+    LEGS_FIELD_NUMBER: _ClassVar[int]
+    END_S_FIELD_NUMBER: _ClassVar[int]
+    transfer_id: int
+    pieces: _containers.RepeatedCompositeFieldContainer[VectorPiece]
+    legs: _containers.RepeatedCompositeFieldContainer[PieceLeg]
+    end_s: float
+    def __init__(self, transfer_id: _Optional[int] = ..., pieces: _Optional[_Iterable[_Union[VectorPiece, _Mapping]]] = ..., legs: _Optional[_Iterable[_Union[PieceLeg, _Mapping]]] = ..., end_s: _Optional[float] = ...) -> None: ...
+
+class AllreduceFailed(_message.Message):
+    __slots__ = ("transfer_id", "reason", "text", "worker_ids")
+    class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        UNKNOWN: _ClassVar[AllreduceFailed.Reason]
+        REFUSED: _ClassVar[AllreduceFailed.Reason]
+        MISMATCH: _ClassVar[AllreduceFailed.Reason]
+        MISSING: _ClassVar[AllreduceFailed.Reason]
+        LOST: _ClassVar[AllreduceFailed.Reason]
+    UNKNOWN: AllreduceFailed.Reason
+    REFUSED: AllreduceFailed.Reason
+    MISMATCH: AllreduceFailed.Reason
+    MISSING: AllreduceFailed.Reason
+    LOST: AllreduceFailed.Reason
+    TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    WORKER_IDS_FIELD_NUMBER: _ClassVar[int]
+    transfer_id: int
+    reason: AllreduceFailed.Reason
+    text: str
+    worker_ids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, transfer_id: _Optional[int] = ..., reason: _Optional[_Union[AllreduceFailed.Reason, str]] = ..., text: _Optional[str] = ..., worker_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class AllreduceEnded(_message.Message):
     __slots__ = ("transfer_id",)
     TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
     transfer_id: int

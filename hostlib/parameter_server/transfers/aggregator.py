@@ -9,15 +9,13 @@ from collections.abc import Callable
 from typing import Final, final
 
 from ...control.stations.station import GatherExpected, UpdateGathered
-from ...errors import ConfigurationError, PeerClosedError, PeerRefusedError
+from ...errors import ConfigurationError, PeerClosedError
 from ...peers import PeerServer
-from ...peers.connection import Connection
-from ...peers.frames import Greeting, Purpose
 from ..options import GENERATION, ClientOptions
 from ..transfer_options import TransferOptions
 from .gatherer import Gatherer
 from .outgoing import OutgoingUpdate
-from .update_port import UpdatePort
+from .update_port import UpdateDoor
 
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - it is refused
 
@@ -53,7 +51,7 @@ class Aggregator:
         loop = self._peers.loop
         self.gatherer = Gatherer(loop, num_servers, forward=forward, report=report)
         """The groups, for the aggregator's thread; `counters` may be read from others."""
-        self._door = _MemberDoor(self.gatherer, self._peers)
+        self._door = UpdateDoor(self.gatherer, loop, "an aggregator of updates")
         loop.run(lambda: self._peers.add_view(GENERATION, self._door))
         self._peers.enter_job(client.job, client.worker_id)
 
@@ -65,24 +63,3 @@ class Aggregator:
     def close(self) -> None:
         """End it: members send their updates to the servers themselves."""
         self._peers.close()
-
-
-@final
-class _MemberDoor:
-    """Gives members' connections from the peer server to the gatherer."""
-
-    def __init__(self, gatherer: Gatherer, peers: PeerServer) -> None:
-        self._gatherer = gatherer
-        self._peers = peers
-        self._connections: list[Connection] = []
-
-    def adopt(self, connection: Connection, greeting: Greeting) -> None:
-        if greeting.purpose is not Purpose.TRANSFERS:
-            raise PeerRefusedError("this is an aggregator of updates")
-        self._connections = [each for each in self._connections if not each.is_closed]
-        self._connections.append(connection)
-        UpdatePort(self._gatherer, self._peers.loop, greeting.sender, connection)
-
-    def close(self) -> None:
-        for connection in self._connections:
-            connection.close(PeerClosedError("closed by the aggregator"))

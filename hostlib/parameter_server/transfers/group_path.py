@@ -35,26 +35,30 @@ _logger = logging.getLogger(__name__)
 
 
 @final
-@dataclass(frozen=True)
-class AggregatorEnd:
-    """An aggregator as an UpdateLink dials it; each server's updates have their own connection."""
+@dataclass(frozen=True, kw_only=True)
+class FellowEnd:
+    """A worker as an UpdateLink dials it."""
 
     options: ClientOptions
-    hop: GroupHop
+    """Of the worker that calls."""
+    worker_id: int
+    address: tuple[str, int]
+    """Where it listens."""
     shard: int
+    """The server that an aggregator's sums are for; of a member of an allreduce, its id."""
 
     @property
     def identity(self) -> int:
-        """That of every aggregator: nothing of it outlives a connection."""
+        """That of every worker: nothing of it outlives a connection."""
         return 0
 
     def call_for(self, purpose: Purpose) -> PeerCall:
-        """Return a call of the aggregator, which is a worker of the job."""
+        """Return a call of the worker."""
         own = self.options
         return PeerCall(
-            address=self.hop.address,
+            address=self.address,
             source=own.source,
-            greeting=Greeting(own.job, GENERATION, own.worker_id, self.hop.worker_id, purpose),
+            greeting=Greeting(own.job, GENERATION, own.worker_id, self.worker_id, purpose),
             token=own.token,
             credentials=own.credentials,
         )
@@ -180,7 +184,9 @@ class GroupPath:
         if key not in self._aggregators:
             self._aggregators[key] = UpdateLink(
                 self._loop,
-                AggregatorEnd(self._options, hop, shard),
+                FellowEnd(
+                    options=self._options, worker_id=hop.worker_id, address=hop.address, shard=shard
+                ),
                 self._incarnation,
                 unreachable_s=UNREACHABLE_S,
                 timeout_s=self._options.timeout_s,

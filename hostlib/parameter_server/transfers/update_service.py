@@ -10,11 +10,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Final, final
 
-from ...control.stations.replica_terms import ReplicaFailed, ReplicaReceived
+from ...control.stations.replica_terms import ReplicaEvent, ReplicaFailed, ReplicaReceived
 from ...control.stations.station import (
     CommitExpected,
     CommitSkipped,
-    GatherExpected,
     ServerProgress,
     StationCut,
     StationEvent,
@@ -22,9 +21,6 @@ from ...control.stations.station import (
     StationReport,
     SwitchGroupExpected,
     TransferDelivered,
-    TransferDropped,
-    TransferGranted,
-    TransferRefused,
     UpdatesCommitted,
 )
 from ...errors import HostlibError, PeerMismatchError, StaleUpdateError, UnplannedUpdateError
@@ -251,11 +247,11 @@ class UpdateService:
             case CommitSkipped():
                 self.counters["skipped_places"] += 1
                 self._take(self._order.skip(event.sequence))
-            case TransferGranted() | TransferDropped() | TransferRefused() | GatherExpected():
-                pass  # for workers
-            case _:
+            case _ if isinstance(event, ReplicaEvent):
                 self.gate.on_event(event)
                 self._answer_state()
+            case _:
+                pass  # for workers
 
     def on_failed(self, error: HostlibError) -> None:
         """Learn that the scheduler refuses this process; servers apply updates as they come."""

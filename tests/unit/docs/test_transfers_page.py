@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from switchfold.hostlib import errors
+from switchfold.hostlib.control.stations import allreduce_terms
 from switchfold.hostlib.parameter_server import command, transfers
 from switchfold.hostlib.parameter_server.transfers import (
     committed_update,
@@ -17,6 +18,8 @@ from switchfold.hostlib.parameter_server.transfers import (
     grant_requests,
     update_service,
 )
+from switchfold.hostlib.parameter_server.transfers.allreduces import fabric_member, vector_pieces
+from switchfold.hostlib.parameter_server.transfers.allreduces.member_message import MemberKind
 from switchfold.hostlib.parameter_server.transfers.models import model_service
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "transfers.md").read_text("utf-8")
@@ -52,3 +55,18 @@ def test_calls_and_errors_exist() -> None:
     for name in re.findall(r"`(\w+Error)`", PAGE):
         assert issubclass(getattr(errors, name), errors.HostlibError)
     assert f"({fabric_worker.FabricWorker.__init__.__kwdefaults__['most_open']})" in PAGE
+
+
+def test_counters_and_bounds_of_members_are_those_of_the_code() -> None:
+    told = PAGE.split("`FabricMember.counters` has")[1].split("\n\n")[0]
+    names = set(re.findall(r"`(\w*allreduces)`", told))
+    assert names == set(
+        re.findall(r"\b(\w*allreduces)\b", fabric_member.FabricMember.__doc__ or "")
+    )
+    section = PAGE.split("## Sums of all members")[1].split("\n## ")[0]
+    assert f"up to {vector_pieces.MOST_BYTES >> 20} MiB" in section
+    assert f"2 to {allreduce_terms.MOST_MEMBERS} members" in section
+    kinds = re.findall(r"^\| ([\d, ]+) \|", PAGE.split("## On the wire")[1], re.MULTILINE)
+    assert sorted(int(kind) for row in kinds for kind in row.split(", ")) == [*MemberKind]
+    for call in re.findall(r"`FabricMember\.(\w+)", PAGE):
+        assert hasattr(fabric_member.FabricMember, call) or call == "counters"
