@@ -4,10 +4,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import TYPE_CHECKING
-
-from ..lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .api.operator_client import OperatorClient
@@ -29,15 +28,19 @@ __all__ = [
 # It reads the variable when it is imported, hence here.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "ControllerConfig": "config",
-        "ControllerError": "errors",
-        "ControllerServer": "server",
-        "HostConfig": "config",
-        "OperatorClient": "api.operator_client",
-        "SwitchConfig": "config",
-        "load_config": "config",
-    },
-)
+_HOMES = {
+    "ControllerConfig": "config",
+    "ControllerError": "errors",
+    "ControllerServer": "server",
+    "HostConfig": "config",
+    "OperatorClient": "api.operator_client",
+    "SwitchConfig": "config",
+    "load_config": "config",
+}
+"""Imported when first used, so that a command starts without what it does not need."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

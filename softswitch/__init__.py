@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A P4 switch that compiles BMv2's JSON to native code and serves P4Runtime."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..lazy_names import lazy_names
 from .compilation.compiler import CompiledProgram, compile_program
 from .errors import SoftswitchError
 from .switch.impairments import Impairments
@@ -24,5 +23,11 @@ __all__ = [
     "serve",
 ]
 
-# The server imports grpc, which a switch without P4Runtime does not need.
-__getattr__ = lazy_names(__name__, {"serve": "p4runtime.service.serve"})
+
+def __getattr__(name: str) -> Any:
+    # The server imports grpc, which a switch without P4Runtime does not need.
+    if name == "serve":
+        from .p4runtime.service.serve import serve  # noqa: PLC0415
+
+        return serve
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

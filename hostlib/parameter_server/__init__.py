@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
-
-from ...lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .client import ClientOptions, ParameterClient
@@ -31,20 +30,24 @@ __all__ = [
     "StragglerDrop",
 ]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "PAIR_BYTES": "layout",
-        "ClientOptions": "client",
-        "HotRowUse": "options",
-        "Key": "layout",
-        "Pair": "layout",
-        "PairLayout": "layout",
-        "ParameterClient": "client",
-        "ParameterServer": "server",
-        "PullFuture": "transfer",
-        "RuleKind": "rules",
-        "ServerOptions": "options",
-        "StragglerDrop": "options",
-    },
-)
+_HOMES = {
+    "PAIR_BYTES": "layout",
+    "ClientOptions": "client",
+    "HotRowUse": "options",
+    "Key": "layout",
+    "Pair": "layout",
+    "PairLayout": "layout",
+    "ParameterClient": "client",
+    "ParameterServer": "server",
+    "PullFuture": "transfer",
+    "RuleKind": "rules",
+    "ServerOptions": "options",
+    "StragglerDrop": "options",
+}
+"""Imported when first used: a controller needs no more than the layout."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

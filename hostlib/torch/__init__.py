@@ -8,9 +8,9 @@ turned that off with TORCH_DEVICE_BACKEND_AUTOLOAD=0. This module loads neither 
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
-from ...lazy_names import lazy_names
 from .backend import register
 from .errors import (
     CollectiveError,
@@ -46,14 +46,18 @@ __all__ = [
     "register",
 ]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "HybridParallel": "hybrid.hybrid_parallel",
-        "SwitchfoldState": "ddp.hooks",
-        "TableEmbedding": "table_embedding",
-        "TableOptimizer": "table_optimizer",
-        "TrainingTask": "training_task",
-        "allreduce_hook": "ddp.hooks",
-    },
-)
+_HOMES = {
+    "HybridParallel": "hybrid.hybrid_parallel",
+    "SwitchfoldState": "ddp.hooks",
+    "TableEmbedding": "table_embedding",
+    "TableOptimizer": "table_optimizer",
+    "TrainingTask": "training_task",
+    "allreduce_hook": "ddp.hooks",
+}
+"""Modules that load torch; each is imported when its name is first used."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
