@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +24,8 @@ from benchmarks.schemes.advice_report import (
 from switchfold.hostlib.schemes.calibration_file import Calibration, MeasuredFigure
 from switchfold.hostlib.schemes.hardware import HOSTS, SWITCHES
 
+RECORDED = Path(__file__).parents[3] / "benchmarks" / "results" / "advice.json"
+"""A run at rates at which no figure of the model was fitted."""
 FRAMES, SUPER_FRAMES = ("frame-by-frame", "softswitch"), ("super-frames", "softswitch-super-frames")
 PAGE = [
     (FRAMES, 1e8, 2, 16, 1.06),
@@ -86,6 +90,28 @@ def test_named_hardware_agrees_with_the_tables_of_the_performance_page() -> None
     assert sum(rightly) / len(rightly) >= AIM
     for predicted, measured in ratios:
         assert predicted == pytest.approx(measured, rel=0.35)
+
+
+def recorded() -> dict[str, Any]:
+    return json.loads(RECORDED.read_text("utf-8"))
+
+
+def test_the_recorded_benchmark_names_its_machine_and_commit() -> None:
+    machine = recorded()["machine"]
+    assert {"time", "commit", "cpu", "cores", "kernel", "busy_before"} <= set(machine)
+    assert machine["busy_before"] in ("0 %", "1 %"), "the machine had other work"
+
+
+def test_nine_of_ten_recorded_measurements_are_named_rightly() -> None:
+    found = recorded()
+    calibration = Calibration.from_dict(found["calibration"], str(RECORDED))
+    rows = [compare(each, calibration, found["shared_cores"]) for each in found["rows"]]
+    assert len(rows) >= 10
+    rates = [each["rate_bits_per_s"] for each in rows]
+    assert min(rate for rate in rates if rate is not None) <= 40e6
+    assert None in rates, "links without a rate are missing"
+    assert {each["measured"] for each in rows} == {SWITCH, RING}, "one of them always wins"
+    assert share_named_rightly(rows) >= AIM
 
 
 def test_the_faster_gloo_counts_as_the_ring() -> None:
