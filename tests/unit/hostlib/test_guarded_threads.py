@@ -9,6 +9,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -34,7 +36,9 @@ from switchfold.hostlib.guarded_thread import GuardedThread
 from switchfold.hostlib.hosts.host_reducer import HostReducer
 from switchfold.hostlib.parameter_server import ClientOptions, ParameterClient, ParameterServer
 from switchfold.hostlib.parameter_server import command as server_command
+from switchfold.hostlib.parameter_server.storage.log_reader import ReadRecord
 from switchfold.hostlib.parameter_server.tables import TableClient
+from switchfold.hostlib.parameter_server.transfers.replicas import log_follower
 from switchfold.hostlib.peers import PeerServer
 from switchfold.hostlib.peers.event_loop import EventLoop
 
@@ -270,6 +274,38 @@ def test_loop_runs_what_was_posted_and_tells_its_owners(caplog: pytest.LogCaptur
     loop.stop(planted)
     loop._thread.join()
     assert loop._selector.get_map() is None, "its sockets are closed"
+
+
+class OneRecord:
+    """A log's reader, as far as a replica needs one that finds a record."""
+
+    position = 1
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def read(self, *_: object) -> list[ReadRecord]:
+        return [ReadRecord(1, memoryview(b""))]
+
+
+def test_replica_that_reads_its_servers_log_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The record never becomes durable, since the loop fails before it can."""
+    monkeypatch.setattr(log_follower, "LogReader", OneRecord)
+    monkeypatch.setattr(log_follower, "RecordReplay", lambda *_: None)
+    loop = EventLoop("loop")
+    log = SimpleNamespace(
+        identity=None, last_mark=lambda: None, append=lambda *_, **__: break_loop(loop)
+    )
+    tables: Any = SimpleNamespace(log=log, state=None)
+    follower = log_follower.LogFollower(
+        tables, loop, 0, Path("unused"), report=lambda _: None, on_failed=lambda _: None
+    )
+    with pytest.raises(PeerClosedError) as caught:
+        follower.await_end()
+    check(caught.value, "loop", caplog)
+    loop._thread.join()
 
 
 def test_call_that_waits_for_a_loop_that_fails_is_run() -> None:

@@ -83,8 +83,10 @@ class LogFollower:
     def await_end(self) -> None:
         """Apply all that is there now, from another thread than the loop's.
 
-        Raises what `LogReader.read` and `RecordReplay.apply` do, and what the own log does.
+        Raises what `LogReader.read` and `RecordReplay.apply` do, what the own log does, and
+        PeerClosedError if the loop fails.
         """
+        self._loop.on_failure(self._wait_no_longer)
         self._loop.run(self._read)
         self._has_ended.wait()
         if self.problem is not None:
@@ -177,6 +179,10 @@ class LogFollower:
             self._has_ended.set()
         else:
             self._read()
+
+    def _wait_no_longer(self, error: HostlibError) -> None:
+        self.problem = error
+        self._has_ended.set()
 
     def _fail(self, error: HostlibError) -> None:
         self.problem, self._in_log = error, []
