@@ -15,7 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -31,6 +31,8 @@ NAMESPACES: Final = ("--fork", "--pid", "--mount", "--uts", "--ipc", "--mount-pr
 LEAST_VERSION: Final = 250
 """The first that shows credentials to units by `%d`."""
 BOOT_S: Final = 120.0
+TEMPORARY: Final = ("/tmp", "/var/tmp")
+"""Folders of which each unit has its own."""
 
 
 def own_cgroup() -> Path | None:
@@ -98,6 +100,7 @@ class BootedSystemd:
             self._end()
             raise
         self._namespace = os.readlink(f"/proc/{self._first}/ns/pid")
+        self._show_program()
         theirs = " ".join(self._inside(str(shutil.which("systemctl"))))
         text = f'#!/bin/sh\nexec {theirs} "$@"\n'
         (self.lan.folder / "bin" / "systemctl").write_text(text, "utf-8")
@@ -193,6 +196,15 @@ class BootedSystemd:
         subprocess.run(self._inside("sh", "-c", write), input=text, text=True, check=True)
         self.systemctl("daemon-reload")
 
+    def _show_program(self) -> None:
+        """Show our units the package and its Python, if these are in /tmp: theirs is empty."""
+        hidden = [place for place in sorted(_of_the_program()) if _is_below(place, TEMPORARY)]
+        if hidden:
+            folder = "/run/systemd/system/switchfold-.service.d"
+            text = f"[Service]\nBindReadOnlyPaths={' '.join(hidden)}\n"
+            write = f"mkdir -p {folder} && cat >{folder}/program.conf"
+            subprocess.run(self._inside("sh", "-c", write), input=text, text=True, check=True)
+
     def processes(self) -> list[int]:
         """Return the processes of the machine, as this one knows them."""
         found: list[int] = []
@@ -244,6 +256,10 @@ def _of_the_program() -> set[str]:
     """Return the folders of this package and its Python, which may be in somebody's home."""
     places = {CHECKOUT, Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()}
     return {str(place) for place in places if not place.is_relative_to("/usr")}
+
+
+def _is_below(place: str, folders: Sequence[str]) -> bool:
+    return any(Path(place).is_relative_to(folder) for folder in folders)
 
 
 def _service_environment(variables: Mapping[str, str] = os.environ) -> str:
