@@ -30,9 +30,8 @@ from ..summed_updates import SumMember, pack_members_into
 from ..tables.change import ScheduledUpdate, TableChange
 from ..tables.denial import is_replaced
 from ..tables.service import TableService
-from .committed_update import CommittedUpdate, fate, guard
-from .grant_pace import note_pace
-from .known_updates import (
+from .arrivals.grant_pace import note_pace
+from .arrivals.known_updates import (
     KnownUpdates,
     SubmittedUpdate,
     UpdateName,
@@ -41,7 +40,8 @@ from .known_updates import (
     name_in,
     name_of,
 )
-from .place_order import PlaceOrder, ReadyUpdate, UpdateKey
+from .arrivals.place_order import PlaceOrder, ReadyUpdate, UpdateKey
+from .committed_update import CommittedUpdate, fate, guard
 from .replicas.commit_gate import CommitGate
 from .update_port import IncomingUpdate, UpdatePort
 
