@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
 from pathlib import Path
 from typing import Any, cast
 
@@ -127,11 +127,11 @@ class ControllerServer:
         try:
             self._database.store_switches(self.config.switches)
             self.membership.restore()
-            tasks = [asyncio.create_task(link.run()) for link in self.links.values()]
+            tasks = [_begin(link.run(), f"switch {name}") for name, link in self.links.items()]
             timeout_s = self.config.connect_timeout_s
             await self._wait_ready(timeout_s)
-            tasks.append(asyncio.create_task(self.fabric_watch.run()))
-            tasks.append(asyncio.create_task(self._tend_database()))
+            tasks.append(_begin(self.fabric_watch.run(), "the planning of trees"))
+            tasks.append(_begin(self._tend_database(), "the care of the database"))
             self.membership.note_listening()
             if make_room is not None:
                 await make_room()
@@ -231,6 +231,22 @@ class ControllerServer:
         """Have jobs pass to other trees."""
         for name in self.membership.replan(reason, jobs=jobs, is_broken=is_broken):
             _LOGGER.info("job %s gets other trees: %s", name, reason)
+
+
+def _begin(work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
+    """Start what goes on until it is cancelled; whatever else ends it is logged at once."""
+    task = asyncio.create_task(work, name=what)
+    task.add_done_callback(_log_failure)
+    return task
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _LOGGER.error(
+            "%s has failed, and stands still until the controller is started again: %r",
+            *(task.get_name(), error),
+            exc_info=error,
+        )
 
 
 async def _cancelled(tasks: Collection[asyncio.Task[None]]) -> None:

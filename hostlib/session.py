@@ -8,11 +8,11 @@ import contextlib
 import logging
 import threading
 from collections.abc import Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, final
 
 from numpy.typing import NDArray
 
+from .closable import Closable
 from .control.controller_seam import ControllerLink
 from .control.view import JobView, check_worker
 from .credentials import Role, credentials_in, require_choice
@@ -56,7 +56,7 @@ _logger = logging.getLogger(__name__)
 
 
 @final
-class Session:
+class Session(Closable):
     """Sums tensors with the other workers of a job. Use `join`, or `direct` without a controller.
 
     One thread moves packets; all methods may be called from any thread. A session that failed stays
@@ -402,17 +402,6 @@ class Session:
             self._link.close(position)
         if self._peers is not None:
             self._peers.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def break_session(session: Session, error: HostlibError) -> None:

@@ -26,8 +26,8 @@ from switchfold.hostlib.parameter_server.transfers import (
     PushOutcome,
     TransferOptions,
 )
+from switchfold.hostlib.parameter_server.transfers.arrivals.known_updates import UpdateName, name_of
 from switchfold.hostlib.parameter_server.transfers.fabric_worker import MOST_OPEN_PUSHES
-from switchfold.hostlib.parameter_server.transfers.known_updates import UpdateName, name_of
 from switchfold.hostlib.parameter_server.transfers.update_port import IncomingUpdate, UpdatePort
 
 Floats = NDArray[np.float32]

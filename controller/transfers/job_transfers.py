@@ -20,6 +20,7 @@ from .allreduces.live_allreduces import LiveAllreduces
 from .live_station import LiveStation, StationRole
 from .models.live_models import LiveModels
 from .rates.link_tracking import LinkTracker
+from .rates.observed_rates import ObservedRates
 from .replicas.job_replicas import JobReplicas
 from .server_place import ServerPlace
 from .transfer_config import TransferConfig, server_name
@@ -85,6 +86,7 @@ class JobTransfers:
             workers=self.workers,
             servers=self.servers,
         )
+        self._observed = ObservedRates(name, tracker, log, self.flow.schedule.now_s)
         self.models: Final = LiveModels(
             name,
             self.flow.schedule,
@@ -239,7 +241,7 @@ class JobTransfers:
                 if record and record.state.is_open and record.state is not TransferState.ARRIVED:
                     self.flow.withdraw(record)
             case "rate_observed":
-                self.flow.observe(worker, message.rate_observed)
+                self._observed.note(worker, message.rate_observed)
                 self._take_rates()
             case "gathered":
                 self.flow.gathered(worker, message.gathered)

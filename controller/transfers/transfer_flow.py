@@ -19,7 +19,7 @@ from ..scheduler.state.server_replica import Promotion
 from .live_groups import LiveGroups
 from .live_schedule import LiveSchedule
 from .live_station import LiveStation
-from .rates.link_tracking import LinkTracker, SentUpdate
+from .rates.link_tracking import LinkTracker
 from .replicas.replica_books import ReplicaBooks
 from .server_place import ServerPlace
 from .transfer_config import TransferConfig
@@ -203,29 +203,6 @@ class TransferFlow:
         if not message.is_refused:
             server.note_applied(self.schedule.version(server))
             self.retry_parked()
-
-    def observe(self, worker: WorkerPlace, message: pb.RateObserved) -> None:
-        """Note how fast a worker sent an update."""
-        record = worker.records.get(message.transfer_id)
-        verdict = None
-        if record is not None and record.grant is not None and message.seconds > 0:
-            wait_s = message.network_wait_s if message.HasField("network_wait_s") else None
-            sent = SentUpdate(message.seconds, wait_s)
-            verdict = self._tracker.observe(record.key, sent, self.schedule.now_s())
-            spans = record.grant.spans
-            planned_s = spans[-1].end_s - spans[0].start_s if spans else 0.0
-            worker.achieved_bits_per_s = 8 * message.size_bytes / message.seconds
-            worker.granted_bits_per_s = record.grant.request.bits / planned_s if planned_s else 0.0
-        self._log.note(
-            "observed",
-            job=self._job_name,
-            worker=worker.worker_id,
-            server=record.server_id if record else None,
-            transfer=message.transfer_id,
-            bytes=message.size_bytes,
-            seconds=message.seconds,
-            limit=verdict.value if verdict else None,
-        )
 
     def abandon(self, server: ServerPlace) -> None:
         """Withdraw what is granted for a server; what waits for it is parked."""

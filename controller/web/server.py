@@ -136,17 +136,22 @@ class WebServer:
         try:
             async with asyncio.timeout(REQUEST_S):
                 head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(self._answer(head))
+                writer.write(self._checked_answer(head))
                 writer.write_eof()
                 await writer.drain()
                 while await reader.read(4096):  # the caller closes first, having all of the answer
                     pass
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # callers that vanish, are slow or send too much are no defect of this process
-        except Exception:
-            _LOGGER.exception("the web page could not be made")
         finally:
             writer.transport.abort()
+
+    def _checked_answer(self, head: bytes) -> bytes:
+        try:
+            return self._answer(head)
+        except Exception:
+            _LOGGER.exception("the web page could not be made")
+            return _FAILED.encoded(has_body=not head.startswith(b"HEAD "))
 
     def _answer(self, head: bytes) -> bytes:
         request = _REQUEST.match(head)
@@ -192,5 +197,8 @@ _NOT_ALLOWED = _failure(
 _MISDIRECTED = _failure(
     HTTPStatus.MISDIRECTED_REQUEST,
     "ask for http://127.0.0.1 or http://localhost: this page answers to no other name",
+)
+_FAILED = _failure(
+    HTTPStatus.INTERNAL_SERVER_ERROR, "the controller failed at this; its log has the reason"
 )
 _NOT_FOUND = _failure(HTTPStatus.NOT_FOUND, "there is / and /state.json")

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Protocol, Self, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..closable import Closable
 from ..credentials import Credentials, Role, require_choice
 from ..errors import (
     ConfigurationError,
@@ -84,7 +84,7 @@ class ExchangeOptions:
 
 
 @final
-class FactorExchange:
+class FactorExchange(Closable):
     """Exchanges factors by key and iteration; safe from any thread.
 
     `peers`: (address, port) by worker id. This worker listens at its own entry, or `server` listens
@@ -191,17 +191,6 @@ class FactorExchange:
     def _fail_all(self, error: PeerClosedError) -> None:
         for exchange in list(self._open.values()):
             exchange.fail(error)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _take_gathered(
         self,

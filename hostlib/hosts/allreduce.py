@@ -257,6 +257,12 @@ class HostAllreduce:
             return False
         return True
 
+    def on_callback_failed(self, cause: Exception) -> None:
+        """A reduction's end could not be told, which is a defect: nobody may wait for it."""
+        error = PeerError(f"the end of a reduction was lost: {cause!r}; the log has the traceback")
+        error.__cause__ = cause
+        self._fail(error)
+
     def on_inbound_broken(self, position: int, error: PeerError) -> None:
         """A member's connection is gone: find out whether the member is."""
         self._on_broken(position, error, is_missed=False)

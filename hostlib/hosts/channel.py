@@ -134,8 +134,9 @@ class Channel:
             reduction.settle(0, len(reduction.values))
         try:
             reduction.on_done(reduction)
-        except Exception:
+        except Exception as error:
             _logger.exception("callback of a reduction failed")
+            self._owner.on_callback_failed(error)
         self.advance()
 
     def _send(self, position: int, step: int, first: int, values: Sums, flags: int) -> None:

@@ -191,14 +191,14 @@ class CallbackTransport:
     def _send_rows(self, address: int, count: int) -> int:
         try:
             return self._transport.send(self._rows(address, count))
-        except BaseException as error:
+        except BaseException as error:  # none crosses the library: `raise_failure` does
             self._failure = error
             return -1
 
     def _receive_rows(self, address: int, capacity: int, wait_s: float) -> int:
         try:
             return self._transport.receive(self._rows(address, min(capacity, BATCH)), wait_s)
-        except BaseException as error:
+        except BaseException as error:  # none crosses the library: `raise_failure` does
             self._failure = error
             return -1
 

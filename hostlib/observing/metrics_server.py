@@ -13,8 +13,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import HTTPServer
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
+from ..closable import Closable
 from ..errors import MetricsError
 from .listening_address import listening_address, shown_address
 from .metric import MetricKind, MetricSamples
@@ -40,7 +41,7 @@ def metrics_address(text: str) -> tuple[str, int]:
         raise MetricsError(str(exc)) from None
 
 
-class MetricsServer:
+class MetricsServer(Closable):
     """Answers scrapes in a thread of its own, one at a time, until it is closed.
 
     Whoever reaches the address can read the metrics: there is neither TLS nor a token.
@@ -95,12 +96,6 @@ class MetricsServer:
                 if self._woken in ready:
                     return
                 self._server.handle_request()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class _ScrapeServer(HTTPServer):

@@ -67,7 +67,7 @@ class ServiceManager:
             while not is_over.wait(interval_s):
                 try:
                     look()
-                except Exception:
+                except Exception:  # the service manager hears of it: no sign of life comes
                     _LOGGER.exception("no sign of life: what shows it has failed")
                 else:
                     self.alive()

@@ -8,12 +8,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Self, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..closable import Closable
 from ..errors import (
     ConfigurationError,
     EmptyTensorError,
@@ -39,7 +39,7 @@ _CHECK_S = 0.5
 
 
 @final
-class ParameterClient:
+class ParameterClient(Closable):
     """Pushes updates of keys and pulls the servers' answers; safe from any thread.
 
     `servers`: (address, port) by shard, the same on all workers. `local_server`: the shard of this
@@ -137,17 +137,6 @@ class ParameterClient:
             self._loop.run(self._end)
         except PeerClosedError:  # the local server is closed, and its thread with it
             self._end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _submit(
         self,

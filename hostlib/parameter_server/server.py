@@ -10,11 +10,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import Self, final
+from typing import final
 
 import numpy as np
 
+from ..closable import Closable
 from ..control.row_server_link import RowServerRequest
 from ..credentials import Credentials, Role, require_choice
 from ..errors import (
@@ -55,7 +55,7 @@ _logger = logging.getLogger(__name__)
 
 
 @final
-class ParameterServer:
+class ParameterServer(Closable):
     """Listens as soon as it is made. One thread does all the work: use one server per core.
 
     `counters`: updates, replayed_updates and late_updates (both ignored), broadcasts (answered
@@ -224,17 +224,6 @@ class ParameterServer:
         hot, self._hot = self._hot, None
         if hot is not None:
             self.loop.run(hot.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # The methods below run in the loop's thread.
 

@@ -12,9 +12,9 @@ import socket
 import threading
 from collections import Counter
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Protocol, Self, final
+from typing import Protocol, final
 
+from ..closable import Closable
 from ..credentials import Credentials
 from ..errors import AddressUnreachableError, PeerError
 from .connection import LINGER_S, Connection
@@ -75,7 +75,7 @@ class JobPlace:
 
 
 @final
-class PeerServer:
+class PeerServer(Closable):
     """Serves one session over one listening TCP socket, in one thread.
 
     Open it before joining, as the port is part of the join request. Strangers are refused and
@@ -177,17 +177,6 @@ class PeerServer:
         if not self.loop.is_own_thread:
             self.loop.wait_for_lingering(LINGER_S)
         self.loop.stop(self._close_sockets)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # The methods below run in the loop's thread.
 

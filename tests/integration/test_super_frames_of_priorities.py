@@ -12,12 +12,11 @@ import pytest
 from first_byte import HandWrittenProgram
 from flow_frames import burst
 from priority_frames import stop_port
+from super_frame_batches import NUMBERED, encoded
 from switchfold.bmv2_topos.network.links import turn_offloads_off
 from switchfold.softswitch import Impairments, Switch
 from test_super_frames import (
-    NUMBERED,
     as_forwarded,
-    encoded,
     host_of,
     program,
     receive_raw,

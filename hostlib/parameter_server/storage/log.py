@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self, final
+from typing import final
 from uuid import UUID, uuid4
 
+from ...closable import Closable
 from ...errors import (
     ConfigurationError,
     DiskFullError,
@@ -82,7 +82,7 @@ class LogEvents:
 
 
 @final
-class WriteAheadLog:
+class WriteAheadLog(Closable):
     """A log in a directory, which is created if its parent exists. One process may have it open.
 
     Opening it cuts off records that a crash left incomplete, and logs how many bytes these were.
@@ -266,17 +266,6 @@ class WriteAheadLog:
         self._thread.join()
         self._appender.close()
         self._lock.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _run(self) -> None:
         while self._write_group():

@@ -7,9 +7,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Self, final
+from typing import final
 
+from ...closable import Closable
 from ...errors import StorageDamagedError, StorageError
 from .disk import BytesLike, make_directory
 from .log import LogEvents, LogOptions, WriteAheadLog
@@ -20,7 +20,7 @@ _logger = logging.getLogger(__name__)
 
 
 @final
-class ServerStorage:
+class ServerStorage(Closable):
     """A server's log and snapshots, in `log` and `snapshots` below a directory.
 
     A server comes back in three steps. It takes the chunks of `snapshot`, unless that is None. It
@@ -97,14 +97,3 @@ class ServerStorage:
     def close(self) -> None:
         """Make durable what waits, and let another process have the directory."""
         self.log.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -36,10 +36,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from types import TracebackType
-from typing import Final, NamedTuple, Self, final
+from typing import Final, NamedTuple, final
 from uuid import UUID
 
+from ...closable import Closable
 from ...errors import DiskFullError, StorageDamagedError, StorageError
 from .disk import BytesLike, DiskCalls, is_disk_full, make_directory, sync_directory, write_all
 
@@ -108,7 +108,7 @@ def _disk_errors(path: Path) -> Generator[None]:
 
 
 @final
-class SnapshotWriter:
+class SnapshotWriter(Closable):
     """A snapshot under way; without `finish`, nothing of it stays. As a context, it ends itself.
 
     Raises DiskFullError and StorageError.
@@ -161,17 +161,6 @@ class SnapshotWriter:
         assert self._fd is not None
         with _disk_errors(self._path):
             write_all(self._calls, self._fd, parts)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 @final

@@ -9,11 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, Final, Self, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...closable import Closable
 from ...errors import (
     ConfigurationError,
     ExchangeTimeoutError,
@@ -43,7 +44,7 @@ _CLOSED: Final = "the table client is closed; make a new one"
 
 
 @final
-class TableClient:
+class TableClient(Closable):
     """Tables whose rows are spread over servers by their keys; safe from any thread.
 
     `servers`: (address, port) by shard, the same on all workers. The constructor waits until all
@@ -244,12 +245,6 @@ class TableClient:
         self._loop.stop(self._end)
         if self._latency is not None:
             self._latency.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def send(
         self,

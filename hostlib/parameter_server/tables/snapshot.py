@@ -75,7 +75,7 @@ class Snapshots:
         except HostlibError as error:
             # The log has everything; the next snapshot may succeed.
             _logger.error("no snapshot at lsn %d: %s", lsn, error)
-        except Exception:  # a defect, which must not be silent
+        except Exception:  # a defect, which must not be silent; the log has everything here, too
             _logger.exception("no snapshot at lsn %d", lsn)
         else:
             _logger.info("snapshot at lsn %d in %.1f s", lsn, time.monotonic() - started_s)

@@ -28,7 +28,7 @@ def guard(callback: Callable[[], None]) -> None:
     """Run a user's callback, and log its exception: the server goes on."""
     try:
         callback()
-    except Exception:
+    except Exception:  # the user's own: the update is applied, and workers wait for their answers
         _logger.exception("a callback of scheduled updates failed")
 
 

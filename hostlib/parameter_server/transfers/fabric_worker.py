@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from types import TracebackType
-from typing import Final, Self, final
+from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...closable import Closable
 from ...control.stations.replica_terms import ReplicaEvent
 from ...control.stations.station import (
     GatherExpected,
@@ -71,7 +71,7 @@ class PushOutcome:
 
 
 @final
-class FabricWorker:
+class FabricWorker(Closable):
     """Pushes updates of a dense tensor, and gets its values; safe from any thread.
 
     `counters`: pushes, granted_updates, ungranted_updates, dropped_updates (parts of pushes, one
@@ -274,17 +274,6 @@ class FabricWorker:
     def gathered(self) -> Counter[str]:
         """Counters of this worker as an aggregator."""
         return Counter() if self._aggregator is None else self._aggregator.gatherer.counters
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _close_aggregator(self) -> None:
         if self._aggregator is not None:

@@ -30,9 +30,9 @@ from ...errors import (
 from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import MOST_SUMMED, CommittedFrame
 from ..tables.state import KEY_BYTES
+from .arrivals.place_order import UpdateKey
 from .granted_rate import GrantedRate
 from .outgoing import OutgoingUpdate, PartOutcome
-from .place_order import UpdateKey
 from .update_port import IncomingUpdate, UpdatePort
 
 MOST_GATHERED_BYTES: Final = 1 << 30

@@ -30,9 +30,8 @@ from ..summed_updates import SumMember, pack_members_into
 from ..tables.change import ScheduledUpdate, TableChange
 from ..tables.denial import is_replaced
 from ..tables.service import TableService
-from .committed_update import CommittedUpdate, fate, guard
-from .grant_pace import note_pace
-from .known_updates import (
+from .arrivals.grant_pace import note_pace
+from .arrivals.known_updates import (
     KnownUpdates,
     SubmittedUpdate,
     UpdateName,
@@ -41,7 +40,10 @@ from .known_updates import (
     name_in,
     name_of,
 )
-from .place_order import PlaceOrder, ReadyUpdate, UpdateKey
+from .arrivals.place_order import PlaceOrder, ReadyUpdate, UpdateKey
+from .arrivals.update_age import staleness
+from .arrivals.worker_ports import WorkerPorts
+from .committed_update import CommittedUpdate, fate, guard
 from .replicas.commit_gate import CommitGate
 from .update_port import IncomingUpdate, UpdatePort
 
@@ -109,7 +111,7 @@ class UpdateService:
             on_promoted=self._promoted,
         )
         """What may be applied, if there is a replica."""
-        self._ports: dict[int, UpdatePort] = {}
+        self._ports = WorkerPorts()
         self._incarnations: dict[int, int] = {}
         self._known = KnownUpdates(tables)
         self._submitted: dict[UpdateName, SubmittedUpdate] = {}
@@ -135,12 +137,7 @@ class UpdateService:
         if known not in (0, incarnation):
             port.refuse(is_replaced(worker_id))
             return
-        older = self._ports.get(worker_id)
-        self._ports[worker_id] = port
-        if older is not None:
-            older.drop() if older.incarnation == incarnation else older.refuse(
-                is_replaced(worker_id)
-            )
+        self._ports.enter(port)
         if self._incarnations.get(worker_id, incarnation) != incarnation:
             self._order.forget(worker_id)
             for key in [key for key in self._refused if key.worker_id == worker_id]:
@@ -155,8 +152,7 @@ class UpdateService:
 
     def detach(self, port: UpdatePort) -> None:
         """Learn that a connection is gone."""
-        if self._ports.get(port.worker_id) is port:
-            del self._ports[port.worker_id]
+        self._ports.detach(port)
 
     def is_known(self, worker_id: int, incarnation: int, number: int) -> bool:
         """Return whether an update waits, is being logged, or is applied."""
@@ -175,8 +171,7 @@ class UpdateService:
     def release(self, update: IncomingUpdate) -> None:
         """Free an update's memory, and let others come."""
         self._held_bytes -= update.head.num_bytes
-        for port in list(self._ports.values()):
-            port.on_room()
+        self._ports.on_room()
 
     def arrive(self, update: IncomingUpdate) -> None:
         """Apply an update, or hold it until its turn."""
@@ -299,7 +294,7 @@ class UpdateService:
     ) -> None:
         delay = max(0, version - 1 - member.version)
         self.counters[fate(update.head.is_granted, is_in_place)] += 1
-        port = self._port_of(*member[:2])
+        port = self._ports.of(*member[:2])
         if port is not None:
             port.on_committed(CommittedFrame(member.number, version, delay))
         callback = self.on_update
@@ -392,16 +387,7 @@ class UpdateService:
             return None  # a replica applies what its server has applied
         submitted = sum(len(each.update.members) for each in self._submitted.values())
         now = self._tables.state.num_commits + submitted
-        for version, member in enumerate(update.members, now):
-            delay = version - member.version
-            if delay > self._tau_max:
-                text = (
-                    f"update {member.number} of worker {member.worker_id} was computed on version"
-                    f" {member.version}, and the model has version {version}: the delay {delay}"
-                    f" exceeds tau_max {self._tau_max}. Get the model, and compute it again"
-                )
-                return StaleUpdateError(text, delay, self._tau_max)
-        return None
+        return staleness(update, now, self._tau_max)
 
     def _deny(self, update: IncomingUpdate, error: StaleUpdateError | UnplannedUpdateError) -> None:
         if update.summed:
@@ -423,22 +409,22 @@ class UpdateService:
         else:
             self.counters["returned_sums"] += 1
             for member in update.summed:
-                port = self._port_of(*member[:2])
+                port = self._ports.of(*member[:2])
                 if port is not None and not self._known.is_known(name_in(member)):
                     port.send_again(member.number)
-            port = self._port(update)
+            port = self._ports.of_sender(update)
             if port is not None:
                 text = f"the sum of {len(update.summed)} updates has no effect: they come alone"
                 port.on_denied(update.head.number, PeerMismatchError(text))
         self.release(update)
 
     def _answer_sum(self, update: IncomingUpdate) -> None:
-        port = self._port(update)
+        port = self._ports.of_sender(update)
         if port is not None:
             port.on_committed(CommittedFrame(update.head.number, self._tables.state.num_commits, 0))
 
     def _refuse(self, update: IncomingUpdate, error: HostlibError) -> None:
-        port = self._port(update)
+        port = self._ports.of_sender(update)
         if port is not None:
             port.on_denied(update.head.number, error)
         self._free_refused(update)
@@ -461,7 +447,7 @@ class UpdateService:
         if update.payload is not None:  # it began to come before the other
             self.release(update)
         state = self._tables.state
-        worker, port = state.workers[update.worker_id], self._port(update)
+        worker, port = state.workers[update.worker_id], self._ports.of_sender(update)
         if port is not None and update.head.number in worker.updates:
             port.on_committed(CommittedFrame(update.head.number, state.num_commits, 0))
 
@@ -499,10 +485,3 @@ class UpdateService:
         """Go on as the server."""
         self._report_soon()
         self.on_promoted()
-
-    def _port(self, update: IncomingUpdate) -> UpdatePort | None:
-        return self._port_of(update.worker_id, update.incarnation)
-
-    def _port_of(self, worker_id: int, incarnation: int) -> UpdatePort | None:
-        port = self._ports.get(worker_id)
-        return port if port is not None and port.incarnation == incarnation else None

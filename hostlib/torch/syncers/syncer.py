@@ -165,13 +165,13 @@ class Syncer:
             received_s = time.monotonic()
             with self._trace.step(self.name, iteration, "move"):
                 self.move_in(stream)
+            self._record(ready_s, sent_s, received_s)
         except Exception as error:
             where = f"{self._place}, layer {self.name} ({self._schemes}), iteration {iteration}"
             failure = sync_error(where, error)
             completion.fail(failure)
             order.fail(failure)
         else:
-            self._record(ready_s, sent_s, received_s)
             completion.set(self.index)
 
     def _record(self, ready_s: float, sent_s: float, received_s: float) -> None:

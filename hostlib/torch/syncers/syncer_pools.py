@@ -85,7 +85,7 @@ class SyncerPools:
                     self.most_running = max(self.most_running, self._num_running)
                 try:
                     job(stream)
-                except Exception:
+                except Exception:  # a defect: jobs tell their own errors; others need the thread
                     _logger.exception("a syncer job failed")
                 finally:
                     with self._lock:

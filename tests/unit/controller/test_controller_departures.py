@@ -26,6 +26,7 @@ from switchfold.controller.database.database import Database
 from switchfold.controller.jobs.job import Job, JobState, View, ViewState, Worker, WorkerState
 from switchfold.controller.jobs.job_request import JobRequest
 from switchfold.controller.tables.outcome import TREE_OUTCOMES
+from time_bound import until
 
 
 def test_disconnect_of_a_waiting_worker_leaves_other_jobs_alone(tmp_path: Path):
@@ -38,11 +39,14 @@ def test_disconnect_of_a_waiting_worker_leaves_other_jobs_alone(tmp_path: Path):
                 while live is None or not live.has_started:
                     await asyncio.sleep(0)
                     live = server.membership.live_job("train")
+                turn = server.membership._turn  # pyright: ignore[reportPrivateUsage]
+                assert not turn.locked()
                 stranger = await FakeWorker(server.address, 2, 3, job_name="other").join()
-                await asyncio.sleep(0.2)  # its JoinRequest waits for the start of the first job
+                await until(turn.locked)  # its JoinRequest waits for the start of the first job
                 assert server.membership.live_job("other") is None
                 await stranger.close()
-                await asyncio.sleep(0.2)
+                await until(lambda: not turn.locked())  # the controller has noticed
+                assert not live.view
             for worker in workers:
                 assert (await worker.join_reply()).view.num_workers == 2
                 await worker.close()

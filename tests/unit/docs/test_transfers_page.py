@@ -14,12 +14,12 @@ from switchfold.hostlib.parameter_server import command, transfers
 from switchfold.hostlib.parameter_server.transfers import (
     committed_update,
     fabric_worker,
-    grant_pace,
     grant_requests,
     update_service,
 )
 from switchfold.hostlib.parameter_server.transfers.allreduces import fabric_member, vector_pieces
 from switchfold.hostlib.parameter_server.transfers.allreduces.member_message import MemberKind
+from switchfold.hostlib.parameter_server.transfers.arrivals import grant_pace
 from switchfold.hostlib.parameter_server.transfers.models import model_service
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "transfers.md").read_text("utf-8")

@@ -167,6 +167,22 @@ def test_close_after_the_last_reduction_harms_nobody() -> None:
             assert group.failures == [None] * 4
 
 
+def test_a_callback_that_fails_ends_the_host_allreduce() -> None:
+    """Whoever waits for the reduction is told, and not left to its timeout."""
+
+    def fail(_: object) -> None:
+        raise KeyError("defect")
+
+    with PeerGroup(2, RING) as group:
+        group.paths[0].reduce(ADD, np.ones(20, np.int32), fail)
+        _, done = group.submit(1, ADD, np.ones(20, np.int32))
+        assert group.failed[0].wait(60)
+        assert "KeyError('defect')" in str(group.failures[0])
+        assert done.wait(60)
+        with pytest.raises(PeerError, match="defect"):
+            group.submit(0, ADD, np.ones(20, np.int32))
+
+
 def test_close_ends_at_once_and_for_good() -> None:
     with PeerGroup(2, RING) as group:
         values = np.zeros(2**22, np.int32)

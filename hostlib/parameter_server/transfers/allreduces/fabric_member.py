@@ -8,12 +8,12 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from types import TracebackType
-from typing import Self, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....closable import Closable
 from ....control.stations.allreduce_terms import MOST_MEMBERS
 from ....control.stations.station import StationKind, TransferStation
 from ....credentials import Role, require_choice
@@ -35,7 +35,7 @@ from .vector_pieces import MOST_BYTES
 
 
 @final
-class FabricMember:
+class FabricMember(Closable):
     """Takes part in sums of all members' vectors; safe from any thread. There are no servers.
 
     `counters`: allreduces, granted_allreduces, ungranted_allreduces (sent directly, since the
@@ -155,17 +155,6 @@ class FabricMember:
         with contextlib.suppress(PeerClosedError):  # the loop has failed, and all calls with it
             self._peers.loop.run(lambda: self._allreduces.close(_closed_error()))
         self._peers.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _post(self, call: Callable[[], None]) -> None:
         with contextlib.suppress(PeerClosedError):  # it is closed

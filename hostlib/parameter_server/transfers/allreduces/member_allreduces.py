@@ -80,7 +80,10 @@ class MemberAllreduces:
     ) -> None:
         """`report` tells the scheduler, within a registration."""
         self.receiver: Final = MemberReceiver(
-            self._arrive, is_due=self._is_due, on_gone=self._on_gone
+            self._arrive,
+            is_due=self._is_due,
+            on_entered=self._forget_earlier,
+            on_gone=self._on_gone,
         )
         self._loop = loop
         self._own_id = options.worker_id
@@ -302,10 +305,9 @@ class MemberAllreduces:
             self._requests.forget(pending)
         self._leave(running, pending)
         _logger.warning("allreduce %d has failed: %s", running.number, error)
-        gone = error.worker_id if isinstance(error, MemberLostError) else None
+        # A member that seems to be lost, too: it may live, and wait, behind a broken connection.
         for other in self._links.others if tells else ():
-            if other != gone:
-                self._links.tell_failure(other, running.number, error)
+            self._links.tell_failure(other, running.number, error)
         pending.future.set_exception(error)
         self._begin_next()
 
@@ -405,6 +407,13 @@ class MemberAllreduces:
         )
         self._fail(error, tells=True)
         return False
+
+    def _forget_earlier(self, worker_id: int, incarnation: int) -> None:
+        """Forget what an earlier process of a member has sent of calls that are to come."""
+        early, self._early = self._early, []
+        for message in early:
+            is_old = message.sender == worker_id and message.update.incarnation != incarnation
+            self._release([message]) if is_old else self._early.append(message)
 
     def _on_gone(self, worker_id: int) -> None:
         """Fail if a member's connection is over, and something has not come from it."""

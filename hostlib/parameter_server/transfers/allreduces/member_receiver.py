@@ -25,16 +25,19 @@ class MemberReceiver:
         take: Callable[[MemberMessage], None],
         *,
         is_due: Callable[[MemberMessage], bool],
+        on_entered: Callable[[int, int], None],
         on_gone: Callable[[int], None],
         most_bytes: int = MOST_HELD_BYTES,
     ) -> None:
         """`take(message)` owns its memory, and frees it by `release`.
 
-        `is_due(message)`: whether it is used as soon as it is there. `on_gone(worker_id)`: the
-        connection from a member is over.
+        `is_due(message)`: whether it is used as soon as it is there. `on_entered(worker_id,
+        incarnation)`: a member's process sends from now on, perhaps another one than before.
+        `on_gone(worker_id)`: the connection from a member is over.
         """
         self._take = take
         self._is_due = is_due
+        self._on_entered = on_entered
         self._on_gone = on_gone
         self._most_bytes = most_bytes
         self._held_bytes = 0
@@ -54,6 +57,7 @@ class MemberReceiver:
         if older is not None:
             older.drop()
             self._on_gone(port.worker_id)
+        self._on_entered(port.worker_id, incarnation)
         port.answer_enter(0, 0)
 
     def is_known(self, worker_id: int, incarnation: int, number: int) -> bool:

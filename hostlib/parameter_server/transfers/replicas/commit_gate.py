@@ -25,7 +25,7 @@ from ....peers.event_loop import EventLoop, Timer
 from ....peers.frames import FrameKind
 from ...tables.change import TableChange
 from ...tables.service import TableService
-from ..place_order import PlaceOrder, ReadyUpdate
+from ..arrivals.place_order import PlaceOrder, ReadyUpdate
 from ..update_port import IncomingUpdate
 from .model_checksum import stored_state, unstarted_tables
 

@@ -16,6 +16,7 @@ from typing import Final, final
 
 from ....control.stations.replica_terms import CatchUpWanted, StateReported
 from ....errors import ConfigurationError, ForeignLogError, HostlibError, LogCopyError, StorageError
+from ....guarded_thread import thread_failure
 from ....peers.event_loop import EventLoop, Timer
 from ...storage.log_reader import LogReader, ReadRecord
 from ...tables.recovery import RecordReplay
@@ -83,8 +84,8 @@ class LogFollower:
     def await_end(self) -> None:
         """Apply all that is there now, from another thread than the loop's.
 
-        Raises what `LogReader.read` and `RecordReplay.apply` do, what the own log does, and
-        PeerClosedError if the loop fails.
+        Raises what `LogReader.read` and `RecordReplay.apply` do, what the own log does,
+        ThreadFailedError after a defect, and PeerClosedError if the loop fails.
         """
         self._loop.on_failure(self._wait_no_longer)
         self._loop.run(self._read)
@@ -152,6 +153,9 @@ class LogFollower:
         except StorageError as error:
             self._fail(error)
             return
+        except Exception as cause:  # a defect: whoever waits for the end would wait for ever
+            self._fail(thread_failure(cause))
+            return
         self._is_near = sum(len(each.payload) for each in records) < BATCH_BYTES
         self._in_log = records  # `on_logged` goes on
         if not records:
@@ -163,6 +167,9 @@ class LogFollower:
                 self._replay.apply(lsn, payload)
         except HostlibError as error:
             self._fail(error)
+            return
+        except Exception as cause:  # likewise
+            self._fail(thread_failure(cause))
             return
         self._in_log = []
         self._tables.resume(records[-1].lsn, self._replay.reasons)

@@ -26,6 +26,7 @@ from switchfold.hostlib.errors import (
     HostlibError,
     LogCopyError,
     StorageDamagedError,
+    ThreadFailedError,
 )
 from switchfold.hostlib.parameter_server import ParameterServer, ServerOptions
 from switchfold.hostlib.parameter_server.rows import Sgd
@@ -37,6 +38,7 @@ from switchfold.hostlib.parameter_server.storage.segment import (
 )
 from switchfold.hostlib.parameter_server.tables.dense import Values
 from switchfold.hostlib.parameter_server.transfers import FabricWorker, PushOutcome
+from switchfold.hostlib.parameter_server.transfers.replicas import log_follower
 from time_bound import wait_until
 
 SGD: Final = Sgd(learning_rate=0.1, momentum=0.9)
@@ -307,6 +309,26 @@ def test_a_log_that_is_replaced_by_anothers_is_named(tmp_path: Path) -> None:
 
     problem = failing(tmp_path, replace, ForeignLogError)
     assert "Copy the directory of this replica's server" in str(problem)
+
+
+def test_a_defect_while_records_are_applied_ends_the_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Defect:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def apply(self, *_: object) -> None:
+            raise KeyError("no such table")
+
+    log, copy = tmp_path / "log", tmp_path / "copy"
+    monkeypatch.setattr(log_follower, "RecordReplay", Defect)
+    with ReplicaScene(tmp_path, has_replica=False, log=log) as scene:
+        push_one(scene, 1)
+        shutil.copytree(log, copy)
+        push_one(scene, 2)
+        with pytest.raises(ThreadFailedError, match="no such table"):
+            scene.serve("replica", "h2", log=copy, server_log=log)
 
 
 def test_a_directory_that_cannot_be_followed_is_refused_at_once(tmp_path: Path) -> None:

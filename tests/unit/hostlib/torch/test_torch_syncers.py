@@ -184,6 +184,20 @@ def test_a_job_moves_sends_receives_and_moves(channel: MemoryChannel, runs: list
     assert [syncer.num_contributors for syncer in run.syncers] == [2, 2]
 
 
+def test_a_timeline_that_fails_ends_the_iteration_by_its_error(
+    channel: MemoryChannel, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("no such record")
+
+    monkeypatch.setattr(Syncer, "_record", fail)
+    run = Run(channel, num_layers=1, pool=1)
+    runs.append(run)
+    run.start(0)
+    with pytest.raises(SyncError, match="no such record"):
+        run.completion.wait(WAIT_S)
+
+
 def test_a_pool_of_two_runs_six_layers_two_at_a_time(
     channel: MemoryChannel, runs: list[Run]
 ) -> None:

@@ -15,7 +15,7 @@ from switchfold.hostlib.parameter_server.tables import TableDefinition
 from switchfold.hostlib.parameter_server.tables.change import ScheduledUpdate, TableChange
 from switchfold.hostlib.parameter_server.tables.state import TableState
 from switchfold.hostlib.parameter_server.transfers import FabricWorker
-from switchfold.hostlib.parameter_server.transfers.place_order import PlaceOrder, UpdateKey
+from switchfold.hostlib.parameter_server.transfers.arrivals.place_order import PlaceOrder, UpdateKey
 from switchfold.hostlib.parameter_server.transfers.replicas.model_checksum import (
     model_checksum,
     unstarted_tables,

@@ -27,9 +27,12 @@ from switchfold.hostlib.errors import (
     MemberLostError,
     PeerMismatchError,
     PeerRefusedError,
+    PeerUnreachableError,
     UpdateRefusedError,
 )
+from switchfold.hostlib.parameter_server.transfers import FabricMember
 from switchfold.hostlib.parameter_server.transfers.allreduces.member_message import MemberKind
+from switchfold.hostlib.parameter_server.transfers.allreduces.vector_pieces import PIECES
 from time_bound import wait_until
 
 VALUES = 50_000
@@ -111,6 +114,65 @@ def test_a_member_that_leaves_after_its_sum_harms_nobody() -> None:
                 future.result(WAIT_S)
                 member.close()
             check_sums(futures, vectors)
+
+
+def are_only_missing(member: FabricMember, worker_id: int) -> bool:
+    """Return whether a member's own sums lack the values of one member alone."""
+    running = member._allreduces._running
+    if running is None or not running.is_begun or member._allreduces._links.receivers:
+        return False
+    return all(each.missing == {worker_id} for each in running._sums.values())
+
+
+def cut(member: FabricMember, receiver: int) -> None:
+    """End the connection by which a member sends to another one."""
+    link = member._allreduces._links._links[receiver]._link
+    assert link is not None
+    connection = link._connection
+    assert connection is not None
+    broken = PeerUnreachableError("cut by the test")
+    member._peers.loop.run(lambda: connection.close(broken))
+
+
+def test_a_connection_that_breaks_fails_the_call_of_all_and_the_next_one_works() -> None:
+    """Both members live, and one of them has nothing to send any more: it must hear of it."""
+    with MemberScene(None, 3) as scene:
+        members = scene.all()
+        vectors = vectors_of(3, VALUES)
+        futures = [
+            member.all_reduce(vector) for member, vector in zip(members[:2], vectors, strict=False)
+        ]
+        for member in members[:2]:
+            wait_until(lambda member=member: are_only_missing(member, 2), "not sent")
+        cut(members[0], 1)
+        futures.append(members[2].all_reduce(vectors[2]))
+        for future in futures:
+            error = error_of(future)
+            assert isinstance(error, MemberLostError), error
+            assert "worker 0 is lost, or its connection broke" in str(error)
+            assert error.worker_id == 0
+        check_sums(reduce_all(members, vectors), vectors)
+
+
+def test_values_of_an_earlier_process_are_not_added() -> None:
+    """It ended before the other member had made the call, and makes it again by other values."""
+    with MemberScene(None, 2) as scene:
+        first, second = scene.all()
+        before, *vectors = vectors_of(3, VALUES)
+        second.all_reduce(before)
+        count = 1 + PIECES  # that it goes on without a grant, and its values
+        wait_until(lambda: len(first._allreduces._early) == count, "values have not come")
+        incarnation = first._allreduces._early[0].update.incarnation
+        second.close()
+        again = scene.member(1)
+        future = again.all_reduce(vectors[1])
+
+        def have_come() -> bool:
+            found = [*first._allreduces._early]
+            return sum(each.update.incarnation != incarnation for each in found) == count
+
+        wait_until(have_come, "values have not come again")
+        check_sums([first.all_reduce(vectors[0]), future], vectors)
 
 
 def test_a_member_that_does_not_call_in_time_is_named() -> None:

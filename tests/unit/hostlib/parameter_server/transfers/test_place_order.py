@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import pytest
 
 from switchfold.hostlib.control.stations.station import CommitExpected
-from switchfold.hostlib.parameter_server.transfers.place_order import (
+from switchfold.hostlib.parameter_server.transfers.arrivals.place_order import (
     MOST_AHEAD,
     PlaceOrder,
     ReadyUpdate,

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import NamedTuple, final
 
-from ...peers.frames import SummedUpdate
-from ..summed_updates import is_open
-from ..tables.service import TableService
+from ....peers.frames import SummedUpdate
+from ...summed_updates import is_open
+from ...tables.service import TableService
+from ..update_port import IncomingUpdate
 from .place_order import UpdateKey
-from .update_port import IncomingUpdate
 
 
 class UpdateName(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar, final
 
-from ...control.stations.station import CommitExpected
+from ....control.stations.station import CommitExpected
 
 MOST_AHEAD: Final = 1 << 12
 """A place that is so far ahead of the next one is no place of this sequence."""

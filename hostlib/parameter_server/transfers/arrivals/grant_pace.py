@@ -8,8 +8,8 @@ import logging
 from collections import Counter
 from typing import Final
 
+from ..update_port import IncomingUpdate
 from .place_order import PlaceOrder, UpdateKey
-from .update_port import IncomingUpdate
 
 EARLY_S: Final = 0.2
 """An update that comes in less than half of its planned time is early, by more than this."""
