@@ -23,10 +23,11 @@ closing_t closing_new(bool is_adaptive) {
 }
 
 // A round trip until a chunk that another worker may close is sent again. Measured in simulated time: with a quarter more, a
-// worker that lost a result keeps the others waiting.
+// worker that lost a result keeps the others waiting. Its timer begins again: it would run out first where queues are long.
 static void hold(stream_t *stream, slot_t *slot, double now_s) {
   slot->hold_s = now_s + stream->rtt.prompt_s;
   stream->closing.held_s = fmin(stream->closing.held_s, slot->hold_s);
+  slot->deadline_s = fmax(slot->deadline_s, now_s + rtt_timeout_s(&stream->rtt));
 }
 
 // Whether a chunk can wait: there are others to send until its slot is needed.

@@ -72,6 +72,13 @@ def test_lost_contributions_cost_a_tenth_of_the_time_at_most(program: Path) -> N
     assert mean_s(program, 2000, tolerated=0.1, stale=None, up=0.05) <= 1.1 * lossless_s
 
 
+def test_timers_do_not_send_what_waits_for_its_closer(program: Path) -> None:
+    """Round trips of 10 ms: a chunk that is late and then waits for one may reach its timer."""
+    link = {"rate": 2090, "chunks": 455, "seconds": 10, "seed": 1}
+    sent, again, *_ = SimulatedRun(program, **link, tolerated=0.1, up=0.05).packets
+    assert again / sent < 0.07
+
+
 def test_row_tells_what_is_lacking(program: Path) -> None:
     options = options_of(tolerated=0.1, stale=None)
     cells = tolerated_row(program, options, 4, "0.05:up").split("|")
