@@ -14,7 +14,7 @@ import pytest
 from fuzz.datagram_fuzzer import build, run
 from sanitized_program import missing_reason
 
-FAITHFUL, HOSTILE = 1000, 500
+FAITHFUL, HOSTILE = 500, 500
 
 
 @pytest.fixture(scope="module")
