@@ -11,7 +11,8 @@ from typing import Any, Final
 from finsy.proto import p4i, p4r, p4r_grpc
 from google.protobuf import text_format
 
-_TIMEOUT_S: Final = 30.0
+_TIMEOUT_S: Final = 120.0
+"""As the longest wait of the campaign: only a switch that hangs reaches it."""
 
 Key = tuple[int, ...]
 """The match of an entry: its fields in the order of P4Info; a prefix is two numbers."""
