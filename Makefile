@@ -150,7 +150,7 @@ sanitize: $(VENV)/.dev-installed ## All C code under the address and undefined-b
 	@$(MAKE) --no-print-directory -j2 --output-sync=target sanitize-hostlib sanitize-first sanitize-rest sanitize-threads
 
 # What runs no C code, or runs for long through what other tests reach as well.
-UNSANITIZED := traced_build_of_every_program or text_grows_with or has_a_case_for_each or never_imports or random_schedules_agree or rounded_once
+UNSANITIZED := traced_build_of_every_program or text_grows_with or has_a_case_for_each or never_imports or random_schedules_agree or rounded_once or test_hostlib_import or test_hostlib_join or test_hostlib_config
 sanitize-first: $(VENV)/.dev-installed
 	$(SANITIZED_SWITCH) tests/pipeline/test_[a-l]*.py -k 'not ($(UNSANITIZED))'
 
