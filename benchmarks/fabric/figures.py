@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import itertools
 import statistics
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from benchmarks.fabric.contenders import BASELINE, CONTENDERS
+from benchmarks.fabric.link_use import link_use, phase_times, sent_times
 from benchmarks.fabric.run_record import FabricRun
 from benchmarks.fabric.settings import ClusterSize, RateOverTime
 from benchmarks.simulator.spread import Spread
@@ -65,6 +68,20 @@ def figures_of(
         "busy_share": cpu["busy"] / cpu["total"] if cpu["total"] else 0.0,
         "server_counters": dict(record.server_counters),
     }
+
+
+def link_figures(record: FabricRun, size: ClusterSize, log: Path) -> dict[str, Any]:
+    """Return what a run has used of the server's link; `log` is the controller's timeline."""
+    rates = RateOverTime(size=size, trace=size.link_trace(record.cell))
+    sent = sent_times(log, record.job, time.monotonic() - time.time())
+    reads: defaultdict[int, list[float]] = defaultdict(list)
+    for time_s, worker in record.reads:
+        reads[worker].append(time_s)
+    spent = [
+        phase_times(rows, reads[worker], sent.get(worker, ()))
+        for worker, rows in enumerate(record.rows)
+    ]
+    return link_use(record.link_samples, rates, record.began_s, spent)
 
 
 def quantiles(values: Sequence[float]) -> dict[str, float]:

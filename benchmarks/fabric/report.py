@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from benchmarks.fabric.contenders import BASELINE, CONTENDERS, SCHEDULED
 from benchmarks.fabric.figures import grid_of, speed_ups
+from benchmarks.fabric.link_use import PHASES
 from benchmarks.fabric.tasks import FabricWorkload
 from benchmarks.simulator.grid_plot import plain_number
 from benchmarks.simulator.spread import Spread
@@ -39,6 +40,11 @@ NETWORK_HEAD: Final = (
     "| grant wait, ms: p50, p99 | drops | ms of processor per update: scheduler, server, switch"
     " | updates/s of a worker, by share of its link's rate |\n"
     "|---|---:|---:|---:|---:|---:|---:|---|"
+)
+LINK_HEAD: Final = (
+    "| contender | server's link in, %: used, busy, idle | out, %: used, busy, idle"
+    f" | workers, on average, each of which {', '.join(PHASES)} |\n"
+    "|---|---:|---:|---:|"
 )
 
 
@@ -96,6 +102,27 @@ def network_line(row: dict[str, Any]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def link_line(row: dict[str, Any]) -> str:
+    """Return a contender's line of the table of the server's link: medians over seeds."""
+    found = [run["link_use"] for run in row["runs"] if run.get("link_use")]
+    if not found:
+        return f"| {CONTENDERS[row['contender']].title} | - | - | - |"
+
+    def shares(direction: str) -> str:
+        names = ("used", "busy", "idle")
+        parts = [statistics.median(each[direction][name] for each in found) for name in names]
+        return ", ".join(f"{100 * part:.0f}" for part in parts)
+
+    spent = [statistics.median(each["workers"].get(name, 0.0) for each in found) for name in PHASES]
+    cells = (
+        CONTENDERS[row["contender"]].title,
+        shares("in"),
+        shares("out"),
+        ", ".join(f"{part:.1f}" for part in spent),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
 def messages_per_s(runs: Sequence[dict[str, Any]], share: str) -> float:
     """Return the updates per second of a worker while its link had this share of its rate."""
     found = [run["by_link_share"][share] for run in runs if share in run["by_link_share"]]
@@ -104,7 +131,7 @@ def messages_per_s(runs: Sequence[dict[str, Any]], share: str) -> float:
 
 
 def cell_text(rows: Sequence[dict[str, Any]], workload: FabricWorkload) -> str:
-    """Return both tables of one cell."""
+    """Return the tables of one cell."""
     baseline = next(row for row in rows if row["contender"] == BASELINE)
     lines = [
         f"\n{workload.title}, {rows[0]['cell']}\n",
@@ -113,6 +140,9 @@ def cell_text(rows: Sequence[dict[str, Any]], workload: FabricWorkload) -> str:
         "",
         NETWORK_HEAD,
         *(network_line(row) for row in rows),
+        "",
+        LINK_HEAD,
+        *(link_line(row) for row in rows),
     ]
     busy = [run["busy_share"] for row in rows for run in row["runs"]]
     late = [

@@ -17,6 +17,7 @@ from typing import Any, Final, Self, final
 import numpy as np
 
 from benchmarks.fabric.contenders import FabricContender
+from benchmarks.fabric.link_use import sampled_link
 from benchmarks.fabric.run_plan import RunPlan
 from benchmarks.fabric.run_record import FabricRun, FabricRunError, SentUpdates
 from benchmarks.fabric.settings import Cell, ClusterSize, RateOverTime
@@ -116,7 +117,8 @@ class FabricRig:
         rates = RateOverTime(size=self.size, trace=self.size.link_trace(cell))
         changes = rates.changes(limits.limit_s + _SPARE_S)
         before = self._processor()
-        with changing_rates(self.testbed.link_rates, changes):
+        watched = sampled_link(self.testbed, self.size.hosts[-1])
+        with changing_rates(self.testbed.link_rates, changes), watched as link:
             began_s = time.monotonic()
             answers = self._ask(plan, "train")
         after = self._processor()
@@ -132,6 +134,8 @@ class FabricRig:
             rows=[answer["rows"] for answer in answers[: plan.num_workers]],
             commits=served["commits"],
             num_copied=len(copied["commits"]),
+            reads=[(time_s, worker) for time_s, worker in served["reads"]],
+            link_samples=link.samples,
             server_counters=served["counters"],
             processor_s={name: after[name] - before[name] for name in after},
             job=plan.job,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.fabric.contenders import CONTENDERS
+from benchmarks.fabric.link_use import LinkSample
 from benchmarks.fabric.settings import Cell
 from benchmarks.fabric.tasks import FabricTask, FabricWorkload
 
@@ -59,6 +60,10 @@ class FabricRun:
     """The server's, in their order: time_s and the fields of CommittedUpdate. None of a ring."""
     num_copied: int = 0
     """Commits of the server's replica."""
+    reads: Sequence[tuple[float, int]] = ()
+    """When the server has read a model, and for which worker."""
+    link_samples: Sequence[LinkSample] = ()
+    """Of the server's link."""
     server_counters: Mapping[str, int]
     processor_s: Mapping[str, float]
     """By kind of process, and `busy` and `total` of all cores."""

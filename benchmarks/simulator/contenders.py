@@ -13,6 +13,7 @@ from benchmarks.simulator.asynchronous import (
     FairParameterServer,
     FluidRun,
 )
+from benchmarks.simulator.estimated import EstimatedRun
 from benchmarks.simulator.outcome import RunFigures, figures_of
 from benchmarks.simulator.planned_allreduce import PlannedAllreduce
 from benchmarks.simulator.scenario import Scenario
@@ -25,6 +26,7 @@ from benchmarks.simulator.synchronous import (
 from benchmarks.simulator.timeline import TimelineEvent
 from switchfold.controller.scheduler.delay_bound import DelayBound
 from switchfold.controller.scheduler.scheduler import SchedulerOptions
+from switchfold.controller.scheduler.training.commit_order import CommitOrder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +56,22 @@ def _scheduled(
 ) -> Callable[[Scenario, ComputeTimes | None], FluidRun]:
     def make(scenario: Scenario, computing: ComputeTimes | None) -> FluidRun:
         bound = DelayBound(tau_max=tau_max_of(scenario.num_workers))
-        return ScheduledRun(
-            scenario, computing, places=places, bound=bound, batch_wait_s=batch_wait_s
+        options = SchedulerOptions(bound=bound, batch_wait_s=batch_wait_s)
+        return ScheduledRun(scenario, computing, places=places, options=options)
+
+    return make
+
+
+def _estimated(
+    most_queued_updates: float | None,
+) -> Callable[[Scenario, ComputeTimes | None], FluidRun]:
+    def make(scenario: Scenario, computing: ComputeTimes | None) -> FluidRun:
+        options = SchedulerOptions(
+            bound=DelayBound(tau_max=tau_max_of(scenario.num_workers)),
+            commit_order=CommitOrder.SEQUENCE,
+            most_queued_updates=most_queued_updates,
         )
+        return EstimatedRun(scenario, computing, options=options)
 
     return make
 
@@ -88,6 +103,14 @@ CONTENDERS = {
             is_synchronous=True,
         ),
         SimulatedContender(name="direct", label="scheduled", make=_scheduled(GroupPlaces.NOWHERE)),
+        SimulatedContender(
+            name="estimated", label="scheduled, links by estimates", make=_estimated(None)
+        ),
+        SimulatedContender(
+            name="fresh",
+            label="links by estimates, models wait",
+            make=_estimated(0.5),
+        ),
         SimulatedContender(
             name="hosts", label="scheduled, hosts add", make=_scheduled(GroupPlaces.HOSTS)
         ),

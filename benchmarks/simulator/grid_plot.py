@@ -20,6 +20,8 @@ COLOURS = {
     "planned-allreduce": "#8c564b",
     "switch-allreduce": "#d62728",
     "direct": "#9467bd",
+    "estimated": "#c5b0d5",
+    "fresh": "#e377c2",
     "hosts": "#a1d99b",
     "hosts-whole": "#31a354",
     "switches": "#6baed6",

@@ -18,6 +18,7 @@ from benchmarks.simulator.live_log import LiveRequest
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.scheduled import ScheduledRun
 from benchmarks.simulator.timeline import TimelineError
+from switchfold.controller.scheduler.scheduler import SchedulerOptions
 from switchfold.controller.scheduler.training.commit_order import CommitOrder
 from switchfold.controller.scheduler.transfers import TransferRequest
 
@@ -27,7 +28,7 @@ class RequestReplay(ScheduledRun):
 
     def __init__(self, scenario: Scenario, requests: Sequence[LiveRequest], share: float) -> None:
         """`share`: of the rates that the scheduler plans with, what links carry as payload."""
-        super().__init__(scenario, commit_order=CommitOrder.SEQUENCE)
+        super().__init__(scenario, options=SchedulerOptions(commit_order=CommitOrder.SEQUENCE))
         self.links.set_capacities(
             {link: share * rate for link, rate in scenario.capacities(0).items()}
         )

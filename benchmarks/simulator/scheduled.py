@@ -14,13 +14,13 @@ import enum
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from benchmarks.simulator.asynchronous import AsynchronousRun, ComputeTimes
 from benchmarks.simulator.paced import send_paced
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.timeline import TimelineKind
-from switchfold.controller.scheduler.delay_bound import DelayBound
 from switchfold.controller.scheduler.grouping import AggregationPlaces
 from switchfold.controller.scheduler.residual_rate import RateSpan
 from switchfold.controller.scheduler.scheduler import (
@@ -28,7 +28,6 @@ from switchfold.controller.scheduler.scheduler import (
     TransferDecision,
     TransferScheduler,
 )
-from switchfold.controller.scheduler.training.commit_order import CommitOrder
 from switchfold.controller.scheduler.transfers import (
     ModelGrant,
     ModelRequest,
@@ -55,10 +54,9 @@ class ScheduledRun(AsynchronousRun):
         computing: ComputeTimes | None = None,
         *,
         places: GroupPlaces = GroupPlaces.NOWHERE,
-        bound: DelayBound | None = None,
-        batch_wait_s: float = SchedulerOptions().batch_wait_s,
-        commit_order: CommitOrder = CommitOrder.ARRIVAL,
+        options: SchedulerOptions | None = None,
     ) -> None:
+        """`places` are those of the scenario, whatever the options say."""
         super().__init__(scenario, computing)
         found = {
             GroupPlaces.NOWHERE: None,
@@ -68,9 +66,7 @@ class ScheduledRun(AsynchronousRun):
         self._scheduler = TransferScheduler(
             scenario.network(),
             dict.fromkeys(scenario.servers, 0),
-            SchedulerOptions(
-                bound=bound, places=found, batch_wait_s=batch_wait_s, commit_order=commit_order
-            ),
+            replace(options or SchedulerOptions(), places=found),
         )
         self._num_requests = 0
         self._num_model_requests = 0

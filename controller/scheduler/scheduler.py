@@ -86,7 +86,8 @@ class TransferScheduler:
         if isinstance(mode, StaleSynchronousTraining):
             for worker in mode.workers or ():
                 network.check_host(worker, "worker")
-        self._models = ModelTransfers(servers, self._open, self._clocks)
+        most_queued = None if mode else self._options.most_queued_updates
+        self._models = ModelTransfers(servers, self._open, self._clocks, most_queued)
         self._now_s = -math.inf
         self._server_of: dict[int, str] = {}
         """By id of each transfer that waits or is granted."""
@@ -124,6 +125,7 @@ class TransferScheduler:
         self._now_s = now_s
         self._last_ids[request.worker] = request.transfer_id
         self._server_of[request.transfer_id] = request.server
+        self._models.update_requested(request.worker, request.server, now_s)
         tally = self._tallies[request.worker]
         tally.pushes += 1
         tally.waiting += 1
@@ -350,17 +352,20 @@ class TransferScheduler:
         """Close the batches of models that are due; return the grants, by server and in order."""
         self._check_clock(now_s)
         self._look_ahead(now_s)
-        return self._models.grant(now_s, self._options.batch_max, self._options.batch_wait_s)
+        waiting = {name: len(server.queue.waiting) for name, server in self._servers.items()}
+        return self._models.grant(now_s, self._options, waiting)
 
     def model_delivered(self, transfer_id: int, now_s: float) -> None:
         """Note that a model is at its worker."""
         self._models.check_granted(transfer_id)
-        self.withdraw_model(transfer_id, now_s)
+        self._check_clock(now_s)
+        self._models.end(transfer_id, now_s)
+        self._now_s = now_s
 
     def withdraw_model(self, transfer_id: int, now_s: float) -> None:
         """Give up a model that waits or is on its way, whose worker is gone."""
         self._check_clock(now_s)
-        self._models.end(transfer_id, now_s)
+        self._models.withdraw(transfer_id, now_s)
         self._now_s = now_s
 
     def allreduce(

@@ -74,6 +74,7 @@ class JobTransfers:
                 bound=bound,
                 batch_max=config.batch_max,
                 batch_wait_s=config.batch_wait_s,
+                most_queued_updates=config.most_queued_updates,
                 commit_order=CommitOrder.SEQUENCE,  # as servers apply updates
                 gather_wait_s=min(config.gather_wait_s, config.grant_wait_s / 2),
                 switch_wait_s=min(config.batch_wait_s, config.grant_wait_s / 2),

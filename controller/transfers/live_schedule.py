@@ -143,7 +143,9 @@ class LiveSchedule:
         number, record.number, record.state = record.number, None, state
         assert number is not None, "it waits, or is granted"
         del self._models[number]
-        self._scheduler.withdraw_model(number, self.now_s())
+        is_there = state is TransferState.COMMITTED and record.grant is not None
+        end = self._scheduler.model_delivered if is_there else self._scheduler.withdraw_model
+        end(number, self.now_s())
         self._arm()
 
     def allreduce(self, hosts: Sequence[str], size_bytes: int, value_bytes: int) -> AllreduceGrant:

@@ -64,6 +64,9 @@ class TransferConfig:
     but for half of grant_wait_s at most."""
     gather_slack_s: float = 0.5
     """An aggregator sends a sum so long after its planned time without what is missing."""
+    most_queued_updates: float = 1e6
+    """A model waits at its server while its update would wait for more than so many others. By
+    default, models leave as early as they can."""
     overdue_ratio: float = 3.0
     """A granted update that is not delivered after so many times its planned time is withdrawn."""
     overdue_least_s: float = 5.0
@@ -103,6 +106,8 @@ class TransferConfig:
             )
         if not 0 <= self.kappa <= 1e6:
             raise ConfigError("[transfers] kappa must lie in 0..1e6")
+        if not 0 <= self.most_queued_updates <= 1e6:
+            raise ConfigError("[transfers] most_queued_updates must lie in 0..1e6")
         if not 1 <= self.overdue_ratio <= 1000:
             raise ConfigError("[transfers] overdue_ratio must lie in 1..1000")
         if self.grant_wait_s > self.server_wait_s:

@@ -23,7 +23,7 @@ from .rates.link_tracking import LinkTracker
 from .replicas.replica_books import ReplicaBooks
 from .server_place import ServerPlace
 from .transfer_config import TransferConfig
-from .transfer_log import TransferLog
+from .transfer_log import TransferLog, planned_times
 from .transfer_messages import (
     dropped_message,
     expected_message,
@@ -332,6 +332,8 @@ class TransferFlow:
         server.granted[record.sequence] = record
         worker.counts.grants += 1
         grant = record.grant
+        if grant.group is None:
+            record.headroom = self._tracker.headroom(grant.planned.links)
         if grant.group is None or not grant.group.is_switch:  # nobody measures its packets
             self._tracker.granted(record.key, grant.planned.links, grant.spans, grant.request.bits)
         self._note("granted", record)
@@ -465,6 +467,8 @@ class TransferFlow:
         fields: dict[str, Any] = {}
         if record.grant is not None:
             fields = {"sequence": record.sequence, "delay": record.grant.delay}
+            if event == "granted":
+                fields |= planned_times(record.grant.spans, record.decided_s)
             if record.hop is not None:
                 fields["group"] = record.hop.group_id
                 if record.hop.kind == pb.GroupHop.HOST:

@@ -7,10 +7,12 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
+from ..scheduler.residual_rate import RateSpan
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -60,3 +62,16 @@ class TransferLog:
             file.close()
         except OSError as exc:  # what was left in its buffer
             _LOGGER.warning("the transfer log %s lacks its last line: %s", self._path, exc.strerror)
+
+
+def planned_times(spans: Sequence[RateSpan], now_s: float) -> dict[str, float]:
+    """Return when a grant's first span begins and its last one ends, as fields of an event of now.
+
+    Nothing of a grant that crosses no link.
+    """
+    if not spans:
+        return {}
+    return {
+        "begins": round(spans[0].start_s - now_s, 3),
+        "ends": round(spans[-1].end_s - now_s, 3),
+    }

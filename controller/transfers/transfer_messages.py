@@ -11,14 +11,17 @@ from ..scheduler.residual_rate import RateSpan
 from .transfer_record import TransferRecord
 
 
-def spans_from(spans: Sequence[RateSpan], now_s: float) -> list[pb.RateSpan]:
-    """Return a schedule that counts from now; one that would have begun is moved as a whole."""
+def spans_from(spans: Sequence[RateSpan], now_s: float, headroom: float = 1.0) -> list[pb.RateSpan]:
+    """Return a schedule that counts from now; one that would have begun is moved as a whole.
+
+    Its rates are `headroom` times as high as planned.
+    """
     begin_s = max(spans[0].start_s, now_s) - spans[0].start_s if spans else 0.0
     return [
         pb.RateSpan(
             start_s=span.start_s + begin_s - now_s,
             end_s=span.end_s + begin_s - now_s,
-            rate_bits_per_s=span.rate_bits_per_s,
+            rate_bits_per_s=round(headroom * span.rate_bits_per_s),
         )
         for span in spans
     ]
@@ -32,7 +35,7 @@ def granted_message(record: TransferRecord, now_s: float) -> pb.SchedulerMessage
     return pb.SchedulerMessage(
         granted=pb.TransferGranted(
             transfer_id=record.transfer_id,
-            spans=spans_from(grant.spans, now_s),
+            spans=spans_from(grant.spans, now_s, record.headroom),
             has_replica=replica is not None,
             replica_spans=spans_from(replica.spans, now_s) if replica is not None else [],
             sequence=record.sequence,

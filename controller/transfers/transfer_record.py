@@ -92,6 +92,8 @@ class TransferRecord:
     drop_reason: str = ""
     rate_factor: float = 0.0
     """Of a grant: the server scales the update by it; 0: by 1."""
+    headroom: float = 1.0
+    """Of a grant: how many times as fast as planned the worker may send."""
     hop: pb.GroupHop | None = None
     """Of a grant: the aggregator; None: the update goes to its server."""
     is_direct: bool = False

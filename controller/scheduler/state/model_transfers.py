@@ -8,13 +8,15 @@ updates, without groups and bounds. Models and updates share links only where a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ..errors import DuplicateTransferError, UnknownTransferError
 from ..ordering import order_models
+from ..training.options import SchedulerOptions
 from ..training.training_modes import WorkerClocks
 from ..transfers import ModelGrant, ModelRequest
 from .batch_queue import BatchQueue
+from .coming_updates import ComingUpdates
 from .open_transfers import Carried, OpenTransfers
 
 
@@ -26,13 +28,21 @@ class ModelTransfers:
         servers: Iterable[str],
         open_transfers: OpenTransfers,
         clocks: WorkerClocks | None = None,
+        most_queued: float | None = None,
     ) -> None:
-        """With `clocks`, models wait for slower workers."""
+        """With `clocks`, models wait for slower workers; with `most_queued`, for the updates that
+        theirs would wait for (see ComingUpdates).
+        """
         self._open = open_transfers
         self._clocks = clocks
         self._servers: dict[str, BatchQueue[ModelRequest, ModelGrant]] = {
             server: BatchQueue() for server in servers
         }
+        self._most_queued = most_queued
+        self._coming: dict[str, ComingUpdates] = {}
+        """By server, if models wait for updates."""
+        for server in self._servers:
+            self._expect(server)
         self._server_of: dict[int, str] = {}
         """By id of each request that waits or is granted."""
         self._last_ids: dict[str, int] = {}
@@ -59,20 +69,45 @@ class ModelTransfers:
         due = [queue.due_s(batch_max, batch_wait_s) for queue in self._servers.values()]
         return min((each for each in due if each is not None), default=None)
 
-    def grant(self, now_s: float, batch_max: int, batch_wait_s: float) -> list[ModelGrant]:
-        """Plan and reserve the batches that are due; return the grants, by server and in order."""
+    def grant(
+        self, now_s: float, options: SchedulerOptions, num_waiting: Mapping[str, int]
+    ) -> list[ModelGrant]:
+        """Plan and reserve the batches that are due; return the grants, by server and in order.
+
+        `num_waiting`: by server, updates that wait there for their grants.
+        """
         grants: list[ModelGrant] = []
-        for queue in self._servers.values():
-            due_s = queue.due_s(batch_max, batch_wait_s)
+        residual = self._open.residual
+        for server, queue in self._servers.items():
+            due_s = queue.due_s(options.batch_max, options.batch_wait_s)
             if due_s is None or due_s > now_s:
                 continue
-            for grant in order_models(self._open.residual, list(queue.waiting.values()), now_s):
+            coming, waiting = self._coming.get(server), list(queue.waiting.values())
+            if coming is None:
+                planned = order_models(residual, waiting, now_s)
+            else:
+                ordered = order_models(residual.fork(), waiting, now_s)
+                planned = coming.grants(residual, ordered, num_waiting[server], now_s)
+            for grant in planned:
                 transfer_id = grant.request.transfer_id
                 queue.remove(transfer_id)
                 queue.granted[transfer_id] = grant
                 self._open.hold((Carried.MODEL, transfer_id), grant.links, grant.spans)
                 grants.append(grant)
         return grants
+
+    def update_requested(self, worker: str, server: str, now_s: float) -> None:
+        """Note that a worker has an update of the model that it got."""
+        coming = self._coming.get(server)
+        if coming is not None:
+            coming.requested(worker, now_s)
+
+    def withdraw(self, transfer_id: int, now_s: float) -> None:
+        """Forget a request that waits, or a grant whose model does not come."""
+        coming = self._coming.get(self._server_of.get(transfer_id, ""))
+        self.end(transfer_id, now_s)
+        if coming is not None:
+            coming.withdrawn(transfer_id)
 
     def end(self, transfer_id: int, now_s: float) -> None:
         """Forget a request that waits, or a grant, and give back its reservation."""
@@ -101,14 +136,20 @@ class ModelTransfers:
         """Forget all requests at a server that is gone, and take requests for another one."""
         gone = [number for number, server in self._server_of.items() if server == old]
         for transfer_id in gone:
-            self.end(transfer_id, now_s)
+            self.withdraw(transfer_id, now_s)
         del self._servers[old]
+        self._coming.pop(old, None)
         self._servers[new] = BatchQueue()
+        self._expect(new)
 
     def sort_out(self) -> None:
         """Look again at which requests have a route and need not wait for slower workers."""
         for queue in self._servers.values():
             queue.sort_out(self._may_go)
+
+    def _expect(self, server: str) -> None:
+        if self._most_queued is not None:
+            self._coming[server] = ComingUpdates(self._most_queued)
 
     def _may_go(self, request: ModelRequest) -> bool:
         is_joined = self._open.residual.network.joins(request.server, request.worker)

@@ -38,6 +38,10 @@ class SchedulerOptions:
     switch_wait_s: float = 0.0
     """With a switch that may add up, the oldest request waits for so long though its server has
     nothing to get: a group at a switch costs the time of one update. Ours."""
+    most_queued_updates: float | None = None
+    """A model waits at its server as long as its update would have to wait there for more than so
+    many others: so it is fresher, and its update no later. None, or with a `mode`: models leave as
+    early as they can. Ours."""
     commit_order: CommitOrder = CommitOrder.ARRIVAL
     """In which order a server applies updates. Ours."""
     learning_rate: LearningRateRule | None = None
@@ -64,6 +68,8 @@ class SchedulerOptions:
         check_finite("batch_wait_s", self.batch_wait_s, 0)
         check_finite("gather_wait_s", self.gather_wait_s, 0)
         check_finite("switch_wait_s", self.switch_wait_s, 0)
+        if self.most_queued_updates is not None:
+            check_finite("most_queued_updates", self.most_queued_updates, 0)
         if self.lost_after != math.inf:
             check_finite("lost_after", self.lost_after, 1)
         if self.gather_slack_s is not None:

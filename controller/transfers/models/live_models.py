@@ -18,7 +18,7 @@ from ..live_station import LiveStation
 from ..rates.link_tracking import LinkTracker, SentUpdate
 from ..server_place import ServerPlace
 from ..transfer_config import TransferConfig
-from ..transfer_log import TransferLog
+from ..transfer_log import TransferLog, planned_times
 from ..transfer_messages import refused_message, spans_from
 from ..transfer_record import REMEMBERED, TransferState, WorkerPlace
 from .model_record import ModelRecord, ModelTally
@@ -186,8 +186,10 @@ class LiveModels:
             grant = record.grant
             assert grant is not None, "it is granted"
             self.tally.granted += 1
+            record.headroom = self._tracker.headroom(grant.links)
             self._tracker.granted(record.key, grant.links, grant.spans, grant.request.bits)
-            self._note("model_granted", record)
+            times = planned_times(grant.spans, record.decided_s)
+            self._note("model_granted", record, **times)
             self._tell(record, record.decided_s)
             planned_s = grant.end_s - record.decided_s
             overdue_s = max(self._config.overdue_ratio * planned_s, self._config.overdue_least_s)
@@ -197,7 +199,7 @@ class LiveModels:
         grant, station = record.grant, self._servers[record.server_id].station
         assert grant is not None, "it is granted"
         if station is not None:
-            spans = spans_from(grant.spans, now_s)
+            spans = spans_from(grant.spans, now_s, record.headroom)
             granted = pb.TransferGranted(transfer_id=record.transfer_id, spans=spans)
             station.send(pb.SchedulerMessage(granted=granted))
 

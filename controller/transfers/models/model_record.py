@@ -39,6 +39,8 @@ class ModelRecord:
     """Its id at the scheduler."""
     decided_s: float = 0.0
     grant: ModelGrant | None = None
+    headroom: float = 1.0
+    """How many times as fast as planned the server may send."""
     ended_s: float = 0.0
     timer: PunctualTimer | None = None
     """Ends the wait for a granted model."""

@@ -31,13 +31,17 @@ MEMORY_S: Final = 10.0
 FASTER: Final = 1.25
 """A link that carried so many times as much with another host is not to blame."""
 FULL: Final = 0.8
-"""Share of an estimate that grants must have used, so that they say something about it."""
+"""Share of an estimate that grants must have used, so that they say something about it; and that a
+link must have carried, so that it is not to blame."""
 _MOST_LATE: Final = 4.0
 """A report is awaited for so many times the planned time of its update, and `INTERVAL_S`."""
 _WITNESSES: Final = 16
 """Most other updates that are looked at for each that was late."""
 _MOST_AWAITED: Final = 16
 """Late updates that wait for the reports of others; older ones are forgotten."""
+MOST_HEADROOM: Final = 1.75
+"""A grant over links that seem to carry less than they should may be so many times as fast as its
+plan. Servers take what comes in half of its time for a worker that ignores its grants."""
 KEPT: Final = 1024
 """Grants that are remembered."""
 
@@ -93,6 +97,18 @@ class LinkTracker:
         while len(self._granted) > KEPT:
             self._granted.popitem(last=False)
 
+    def headroom(self, links: Iterable[str]) -> float:
+        """Return how many times as fast as planned a grant over links may be, from 1 on.
+
+        It is more than 1 if the estimates are what limits the plan: a link that carries more again
+        is used at once then, and not only when its estimate has grown.
+        """
+        tracked = [self._links[name] for name in links if name in self._links]
+        if not tracked:
+            return 1.0
+        estimate = min(self._estimates.bits_per_s(*link) for link in tracked)
+        return min(MOST_HEADROOM, min(map(self._whole, tracked)) / estimate)
+
     def withdrawn(self, key: tuple[int, int]) -> None:
         """Forget a grant: nobody knows what is sent of it."""
         found = self._granted.pop(key, None)
@@ -134,6 +150,10 @@ class LinkTracker:
                 found[host] = (up, down), rates
         return found
 
+    def _whole(self, link: HostLink) -> int:
+        """Return the rate of a link by the controller's file."""
+        return self._rates[link.host][link.direction is TransferDirection.DOWN]
+
     def _forget(self, now_s: float) -> None:
         """Forget the oldest grants if what they have shown is long past."""
         while self._granted:
@@ -162,16 +182,14 @@ class LinkTracker:
     def _blame(self, late: TrackedGrant, now_s: float) -> None:
         """Lower the estimates of the links that have kept an update back.
 
-        If a link carried all that it was thought to, or if others that were late themselves took
-        what this one lost, then no link is to blame. Otherwise, it is each link that is not
+        If a link carried about all that it was thought to, or if others that were late themselves
+        took what this one lost, then no link is to blame. Otherwise, it is each link that is not
         cleared.
         """
         if self._taken_bits(late) >= NETWORK_SHARE * late.lost_bits:
             return
         carried = {link: self._carried(link, late) for link in late.links}
-        if any(
-            rate >= (1 - LATE) * self._estimates.bits_per_s(*link) for link, rate in carried.items()
-        ):
+        if any(rate >= FULL * self._estimates.bits_per_s(*link) for link, rate in carried.items()):
             return
         suspects = [link for link in late.links if not self._is_cleared(link, late, carried[link])]
         for link in suspects or late.links:
@@ -219,8 +237,10 @@ class LinkTracker:
     def _was_clean(self, link: HostLink, clean: TrackedGrant, now_s: float) -> None:
         """Let an estimate grow if grants have used all of it."""
         estimate = self._estimates.bits_per_s(*link)
-        is_whole = estimate == self._rates[link.host][link.direction is TransferDirection.DOWN]
-        if is_whole or now_s - self._counted_s.get(link, -INTERVAL_S) < INTERVAL_S:
+        if (
+            estimate == self._whole(link)
+            or now_s - self._counted_s.get(link, -INTERVAL_S) < INTERVAL_S
+        ):
             return
         start_s, end_s = clean.spans[0].start_s, clean.spans[-1].end_s
         planned = sum(

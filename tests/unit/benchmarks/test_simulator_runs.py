@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.simulator.contenders import CONTENDERS, ContenderRun, simulate
+from benchmarks.simulator.estimated import EstimatedRun
 from benchmarks.simulator.outcome import delays_of, figures_of
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.timeline import (
@@ -69,6 +70,8 @@ def times(found: ContenderRun, kind: TimelineKind) -> list[float]:
         ("switch-allreduce", [1.1, 1.1, 1.1, 1.1]),
         # Models in turns at 0.1, 0.2, 0.3, 0.4 s; so updates find the link free.
         ("direct", [1.2, 1.3, 1.4, 1.5]),
+        ("estimated", [1.2, 1.3, 1.4, 1.5]),
+        ("fresh", [1.2, 1.3, 1.4, 1.5]),
     ],
 )
 def test_one_iteration_by_hand(name: str, commits_s: list[float]) -> None:
@@ -82,6 +85,20 @@ def test_a_switch_adds_a_batch_in_the_time_of_one_update() -> None:
     assert times(found, TimelineKind.COMMIT) == pytest.approx([1.1] * 4)
     assert found.groups == 1
     assert found.server_in_bytes == pytest.approx(SCENARIO.update_bytes)
+
+
+def test_a_scheduler_that_is_told_no_rates_finds_the_slow_link() -> None:
+    scenario = replace(SCENARIO, links=LinkSetting.HALVED, update_bytes=12_500_000)
+    (slow,) = [host for host, share in scenario.link_trace.shares(0).items() if share < 1]
+    made = CONTENDERS["estimated"].make(scenario, None)
+    assert isinstance(made, EstimatedRun)
+    assert made.tracker.slowed() == {}
+    made.start()
+    slowed: set[str] = set()
+    for time_s in range(1, 21):
+        made.links.run(float(time_s))
+        slowed |= made.tracker.slowed().keys()
+    assert slow in slowed
 
 
 def test_a_slow_link_holds_up_a_planned_allreduce_less_than_a_ring() -> None:

@@ -12,6 +12,7 @@ from switchfold.controller.scheduler.planning.bandwidth_estimate import Transfer
 from switchfold.controller.scheduler.residual_rate import RateSpan
 from switchfold.controller.transfers.rates.link_tracking import (
     KEPT,
+    MOST_HEADROOM,
     LinkTracker,
     RateVerdict,
     SentUpdate,
@@ -60,6 +61,27 @@ def estimates(made: LinkTracker) -> dict[str, tuple[float, float]]:
 
 def worst(sent: list[TrackedUpdate], worker: str) -> float:
     return max(each.granted_bits_per_s for each in sent if each.worker == worker) / MBIT
+
+
+def test_a_grant_over_a_slowed_link_may_be_faster_than_its_plan() -> None:
+    path, other = ("h1>", "between", ">h0"), ("h2>", "between", ">h3")
+    made = tracker()
+    assert made.headroom(path) == made.headroom(("between",)) == made.headroom(()) == 1.0
+    send(made, 0, 1.5, 10.0)
+    assert estimates(made)["h1"] == pytest.approx((100 / 1.5, 100))
+    assert made.headroom(path) == pytest.approx(1.5), "as fast as the whole link"
+    assert made.headroom(other) == 1.0
+    made = tracker()
+    send(made, 0, 3.0, 10.0)
+    assert made.headroom(path) == MOST_HEADROOM
+
+
+def test_links_that_carried_nearly_all_are_not_to_blame() -> None:
+    made = tracker()
+    send(made, 0, 1.24, 10.0)  # 81 Mbit/s: a queue has kept it back, or headers
+    assert made.slowed() == {}
+    send(made, 1, 1.3, 20.0)  # 77 Mbit/s
+    assert set(made.slowed()) == {"h0", "h1"}
 
 
 def test_a_halved_link_is_found_and_later_grants_use_it() -> None:

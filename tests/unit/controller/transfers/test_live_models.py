@@ -17,6 +17,7 @@ from fake_station import UPDATE_BYTES, FakeStation, stations, transfer_controlle
 from switchfold.controller.api.operator_api import schedule_pb2
 from switchfold.controller.cli.schedule.text import chart_lines, head_lines, queue_rows
 from switchfold.controller.transfers.job_transfers import JobTransfers
+from switchfold.controller.transfers.rates.link_tracking import MOST_HEADROOM
 from switchfold.hostlib.control.transfers_api import transfers_pb2 as pb
 from switchfold.hostlib.credentials import Role
 from time_bound import until
@@ -86,6 +87,25 @@ def test_models_take_turns_on_the_uplink_of_their_server(tmp_path: Path):
             await until(lambda: tally(job) == (2, 2, 2, 0, 0))
             await ask(server, 3, 0)
             assert (await server.granted()).spans[0].start_s == 0
+
+    run(scenario())
+
+
+def test_a_model_waits_for_the_updates_that_its_own_would_wait_for(tmp_path: Path):
+    async def scenario() -> None:
+        transfers = {"most_queued_updates": 0.0}
+        async with (
+            transfer_controller(tmp_path, transfers=transfers) as controller,
+            stations(controller.address, 2) as (server, (busy, _)),
+        ):
+            await busy.push(busy.first_id, size_bytes=1000 * UPDATE_BYTES)  # 1,000 s
+            await busy.granted()
+            await server.expected()
+            await ask(server, 1, 1)
+            # It takes 1 s to its worker.
+            assert (await server.granted()).spans[0].start_s == pytest.approx(999, abs=900)
+            await deliver(server, 1)
+            await until(lambda: tally(controller.transfers.job("train")) == (1, 1, 1, 0, 0))
 
     run(scenario())
 
@@ -240,7 +260,9 @@ def test_what_is_sent_without_a_grant_and_how_fast_models_go_is_noted(tmp_path: 
             await deliver(server, 1)
             await until(lambda: bool(job.tracker.slowed()))
             await ask(server, 2, 0)
-            assert rate_of(await server.granted()) == 50
+            granted = await server.granted()
+            assert seconds(granted) == pytest.approx(2), "the rate that was achieved"
+            assert rate_of(granted) == 50 * MOST_HEADROOM, "the link may carry more again"
             withdrawn = pb.TransferWithdrawn(transfer_id=2, is_sent_ungranted=True)
             await server.send(withdrawn=withdrawn)
             await until(lambda: tally(job) == (2, 2, 1, 1, 0))

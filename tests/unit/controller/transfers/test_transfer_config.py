@@ -48,6 +48,7 @@ def test_command_line_chooses_the_log(tmp_path: Path):
         ("batch_wait_s = -1", "batch_wait_s must lie in 0..86400 s"),
         ("default_rate_bits_per_s = 999", "default_rate_bits_per_s must be at least 1000"),
         ("payload_share = 1.1", "payload_share must lie in 0.1..1"),
+        ("most_queued_updates = -1", "most_queued_updates must lie in 0..1e6"),
         ("overdue_ratio = 0.5", "overdue_ratio must lie in 1..1000"),
         ('learning_rate = "half"', "learning_rate 'half' is none of none, square_root, inverse"),
         ("kappa = -1", "kappa must lie in 0..1e6"),

@@ -64,7 +64,7 @@ def test_every_event_has_a_line(tmp_path: Path):
     ]
     for expected in (
         {"event": "requested"} | one,
-        {"event": "granted"} | one | grant,
+        {"event": "granted", "begins": 0.0, "ends": 1.0} | one | grant,
         {"event": "requested"} | two,
         {"event": "dropped", "delay": 1, "reason": "too old"} | two,
         {"event": "observed", "seconds": 1.25} | one,
