@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-torch lock licences audit demo test smoke test-unit long-tests test-races test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
-	docs screens p4 switch wheel bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib sanitize-threads instrument-addresses instrument-threads fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak clean
+	docs screens p4 switch wheel bench model-check golden sanitize sanitize-first sanitize-rest sanitize-sessions sanitize-rows sanitize-threads instrument-addresses instrument-threads fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak clean
 
 help:
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
@@ -147,7 +147,7 @@ SANITIZED := ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLO
 # and calls functions into which sanitizers do not look.
 SANITIZED_SWITCH := SWITCHFOLD_CFLAGS="-O0 -U_FORTIFY_SOURCE $(SANITIZERS)" $(SANITIZED)
 sanitize: $(VENV)/.dev-installed ## All C code under the address and undefined-behaviour sanitizers, the host library's under the thread sanitizer, on two cores
-	@$(MAKE) --no-print-directory -j2 --output-sync=target sanitize-hostlib sanitize-first sanitize-rest sanitize-threads
+	@$(MAKE) --no-print-directory -j2 --output-sync=target sanitize-sessions sanitize-first sanitize-rest sanitize-rows sanitize-threads
 
 # What runs no C code, or runs for long through what other tests reach as well.
 UNSANITIZED := traced_build_of_every_program or text_grows_with or has_a_case_for_each or never_imports or random_schedules_agree or rounded_once or test_hostlib_import or test_hostlib_join or test_hostlib_config
@@ -172,10 +172,15 @@ instrument-addresses: $(VENV)/.dev-installed
 instrument-threads: instrument-addresses
 	$(call INSTRUMENTED,$(THREADS),-g -fno-omit-frame-pointer -fsanitize=thread)
 
-HOSTLIB := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py stale_results.py allgather_*.py large_first.py loss_recovery.py malformed_*.py trees_transport.py quantization.py exact*.py row_*.py) tests/unit/hostlib/hot_rows/test_row_planning.py $(addprefix tests/unit/hostlib/parameter_server/test_hot_, native_*.py open_calls.py pushes*.py reads.py) tests/unit/hostlib/parameter_server/switch_groups/test_group_chunks.py
+SESSIONS := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py stale_results.py allgather_*.py large_first.py loss_recovery.py malformed_*.py trees_transport.py)
+ROWS := $(addprefix tests/unit/hostlib/test_, quantization.py exact*.py row_*.py) tests/unit/hostlib/hot_rows/test_row_planning.py $(addprefix tests/unit/hostlib/parameter_server/test_hot_, native_*.py open_calls.py pushes*.py reads.py) tests/unit/hostlib/parameter_server/switch_groups/test_group_chunks.py
 THREADED := $(addprefix tests/unit/hostlib/test_, hostlib_engine.py session_allgather.py session_threads.py row_threads.py)
-sanitize-hostlib: instrument-addresses
-	PYTHONPATH=$(ADDRESSES) $(SANITIZED) $(HOSTLIB) -k 'not ($(UNSANITIZED))'
+SANITIZED_HOSTLIB := PYTHONPATH=$(ADDRESSES) $(SANITIZED)
+sanitize-sessions: instrument-addresses
+	$(SANITIZED_HOSTLIB) $(SESSIONS) -k 'not ($(UNSANITIZED))'
+
+sanitize-rows: instrument-addresses
+	$(SANITIZED_HOSTLIB) $(ROWS) -k 'not ($(UNSANITIZED))'
 
 sanitize-threads: instrument-threads
 	PYTHONPATH=$(THREADS) $(call PRELOADED,libtsan.so) $(THREADED)

@@ -103,6 +103,12 @@ class ControllerStoppingError(ControllerError):
     status = grpc.StatusCode.UNAVAILABLE
 
 
+class SchedulerFailedError(ControllerError):
+    """A defect ended a job's transfer scheduler; its stations register again with a new one."""
+
+    status = grpc.StatusCode.UNAVAILABLE
+
+
 class ControllerUnreachableError(ControllerError):
     """An operator command found no controller at the address."""
 

@@ -50,9 +50,13 @@ class JobTransfers:
         network_of: NetworkOf,
         tracker: LinkTracker,
         log: TransferLog,
+        on_failed: Callable[[Exception], None],
         source: str = "",
     ) -> None:
-        """`source`: where the first station calls from, "" for a Unix socket."""
+        """`on_failed` gets what the scheduler raised when it should decide.
+
+        `source`: where the first station calls from, "" for a Unix socket.
+        """
         self.name: Final = name
         self.terms: Final = terms
         self.token: Final = token
@@ -86,6 +90,7 @@ class JobTransfers:
             tracker=tracker,
             workers=self.workers,
             servers=self.servers,
+            on_failed=on_failed,
         )
         self._observed = ObservedRates(name, tracker, log, self.flow.schedule.now_s)
         self.models: Final = LiveModels(

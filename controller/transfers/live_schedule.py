@@ -51,18 +51,22 @@ class LiveSchedule:
         options: SchedulerOptions,
         on_decided: Callable[[list[TransferRecord]], None],
         on_given_up: Callable[[list[TransferRecord], list[TransferRecord]], None],
+        *,
         places: Callable[[], AggregationPlaces],
+        on_failed: Callable[[Exception], None],
     ) -> None:
         """`on_decided` gets the transfers of a batch, granted or dropped, in commit order.
 
         `on_given_up` gets members that have not come to their groups, and what servers apply now.
-        `places()` are the hosts that are idle when a batch is closed.
+        `places()` are the hosts that are idle when a batch is closed. `on_failed` gets what a batch
+        has raised: nothing is decided from then on.
         """
         servers = {server_name(number): SCHEDULED_VERSION for number in range(MAX_SERVERS)}
         self._scheduler = TransferScheduler(network, servers, options)
         self._on_decided = on_decided
         self._on_given_up = on_given_up
         self._places = places
+        self._on_failed = on_failed
         self._records: dict[int, TransferRecord] = {}
         """All that the scheduler knows, by its number."""
         self._last_number = 0
@@ -247,14 +251,18 @@ class LiveSchedule:
             self._timer = asyncio.get_running_loop().call_at(due_s, self._wake)
 
     def _wake(self) -> None:
-        now_s = self.now_s()
-        expiry_s = self._scheduler.next_expiry_s()
-        if expiry_s is not None and expiry_s <= now_s:
-            self._expire(now_s)
-        due_s = self._scheduler.next_due_s()
-        if due_s is not None and due_s <= now_s:
-            self._decide(now_s)
-        self._arm()
+        try:
+            now_s = self.now_s()
+            expiry_s = self._scheduler.next_expiry_s()
+            if expiry_s is not None and expiry_s <= now_s:
+                self._expire(now_s)
+            due_s = self._scheduler.next_due_s()
+            if due_s is not None and due_s <= now_s:
+                self._decide(now_s)
+            self._arm()
+        except Exception as exc:  # whatever it is, nobody else would hear of it
+            self.close()
+            self._on_failed(exc)
 
     def _expire(self, now_s: float) -> None:
         """Give up what has not come to its group."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from ...hostlib.control.transfers_api import transfers_pb2 as pb
@@ -56,10 +56,12 @@ class TransferFlow:
         tracker: LinkTracker,
         workers: Mapping[int, WorkerPlace],
         servers: Mapping[int, ServerPlace],
+        on_failed: Callable[[Exception], None],
     ) -> None:
         """`tracker` learns of grants, and how they went.
 
-        `workers` and `servers` are the job's places, by id; they may grow.
+        `workers` and `servers` are the job's places, by id; they may grow. `on_failed` gets what
+        the scheduler raised when it should decide.
         """
         self.groups: Final = LiveGroups(
             job_name,
@@ -69,7 +71,12 @@ class TransferFlow:
             lambda: [*self.schedule.records, *self._parked.values()],
         )
         self.schedule: Final = LiveSchedule(
-            network, options, self._decided, self._given_up, self.groups.places
+            network,
+            options,
+            self._decided,
+            self._given_up,
+            places=self.groups.places,
+            on_failed=on_failed,
         )
         self.began_s = self.schedule.now_s()
         self.drops: Counter[str] = Counter()

@@ -14,6 +14,7 @@ from ..errors import (
     ControllerStoppingError,
     InvalidJobError,
     NoRoomError,
+    SchedulerFailedError,
     SourceLimitError,
     StationsDisagreeError,
     TransferRefusedError,
@@ -198,6 +199,7 @@ class TransferJobs:
             network_of=self._network_of,
             tracker=link_tracker(self._fabric(), self._config),
             log=self._log,
+            on_failed=lambda cause: self._failed(request.job_name, cause),
             source=source,
         )
 
@@ -254,6 +256,23 @@ class TransferJobs:
             job.close()
             del self._jobs[job.name]
             _LOGGER.info("job %s has no live transfers any more", job.name)
+
+    def _failed(self, name: str, cause: Exception) -> None:
+        """Forget a job whose scheduler failed: its stations begin again with a new one."""
+        job = self._jobs.pop(name)
+        _LOGGER.error(
+            "job %s: its transfer scheduler failed at a batch; its stations register again",
+            name,
+            exc_info=cause,
+        )
+        job.close()
+        for station in job.stations:
+            station.end(
+                SchedulerFailedError(
+                    f"the transfer scheduler of job {name!r} failed ({type(cause).__name__}, see "
+                    "the controller's log): register again, to have a new one"
+                )
+            )
 
     def _network_of(
         self, servers: Mapping[str, str], estimates: Mapping[str, tuple[int, int]]

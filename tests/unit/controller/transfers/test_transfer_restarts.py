@@ -42,6 +42,10 @@ async def broken(station: FakeStation, live: LiveStation) -> None:
     await until(lambda: not live.is_attached)
 
 
+def broken_batch(_now_s: float) -> None:
+    raise ZeroDivisionError
+
+
 def test_worker_that_comes_back_repeats_without_harm(tmp_path: Path):
     async def scenario() -> None:
         async with (
@@ -287,6 +291,36 @@ def test_sequence_goes_on_at_another_controller(tmp_path: Path):
                 await station.close()
 
     run(scenario())
+
+
+def test_stations_of_a_scheduler_that_failed_have_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    async def scenario() -> None:
+        async with (
+            transfer_controller(tmp_path) as controller,
+            stations(controller.address, 1) as (server, (worker,)),
+            stations(controller.address, 1, job_name="other") as (_, (other,)),
+        ):
+            failed = job_of(controller)
+            monkeypatch.setattr(failed.flow.schedule, "_decide", broken_batch)
+            await worker.push(worker.first_id)
+            for station in (server, worker):
+                code, details = await station.refusal()
+                assert code is StatusCode.UNAVAILABLE
+                assert "scheduler of job 'train' failed (ZeroDivisionError" in details
+            async with stations(controller.address, 1) as (new_server, (again,)):
+                assert job_of(controller) is not failed
+                await again.push(worker.first_id)  # it had no answer
+                assert (await again.granted()).transfer_id == worker.first_id
+                assert (await new_server.expected()).transfer_id == worker.first_id
+            await other.push(other.first_id)
+            assert (await other.granted()).transfer_id == other.first_id
+
+    run(scenario())
+    (told,) = [each for each in caplog.records if "scheduler failed at a batch" in each.message]
+    assert told.exc_info is not None
+    assert told.exc_info[0] is ZeroDivisionError
 
 
 def test_stations_hear_that_the_controller_stops(tmp_path: Path):
