@@ -59,7 +59,7 @@ class LiveSchedule:
 
         `on_given_up` gets members that have not come to their groups, and what servers apply now.
         `places()` are the hosts that are idle when a batch is closed. `on_failed` gets what a batch
-        has raised: nothing is decided from then on.
+        has raised, and is to close this schedule.
         """
         servers = {server_name(number): SCHEDULED_VERSION for number in range(MAX_SERVERS)}
         self._scheduler = TransferScheduler(network, servers, options)
@@ -261,7 +261,6 @@ class LiveSchedule:
                 self._decide(now_s)
             self._arm()
         except Exception as exc:  # whatever it is, nobody else would hear of it
-            self.close()
             self._on_failed(exc)
 
     def _expire(self, now_s: float) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from ...hostlib.control.transfers_api import transfers_pb2 as pb
 from ..errors import (
+    ControllerError,
     ControllerStoppingError,
     InvalidJobError,
     NoRoomError,
@@ -134,9 +135,7 @@ class TransferJobs:
         """End all streams; stations go on without the scheduler until a controller is back."""
         self._is_closing = True
         for job in self._jobs.values():
-            job.close()
-            for station in job.stations:
-                station.end(_stopping())
+            _end(job, _stopping())
         self._jobs.clear()
         self._log.close()
 
@@ -265,14 +264,11 @@ class TransferJobs:
             name,
             exc_info=cause,
         )
-        job.close()
-        for station in job.stations:
-            station.end(
-                SchedulerFailedError(
-                    f"the transfer scheduler of job {name!r} failed ({type(cause).__name__}, see "
-                    "the controller's log): register again, to have a new one"
-                )
-            )
+        error = SchedulerFailedError(
+            f"the transfer scheduler of job {name!r} failed ({type(cause).__name__}, see the "
+            "controller's log): register again, to have a new one"
+        )
+        _end(job, error)
 
     def _network_of(
         self, servers: Mapping[str, str], estimates: Mapping[str, tuple[int, int]]
@@ -289,6 +285,13 @@ class TransferJobs:
                 ", ".join(unstated), self._config.default_rate_bits_per_s,
             )  # fmt: skip
         self._has_said_default = True
+
+
+def _end(job: JobTransfers, error: ControllerError) -> None:
+    """Decide no more for a job, and end the streams of its stations."""
+    job.close()
+    for station in job.stations:
+        station.end(error)
 
 
 def _is_address(address: str, port: int) -> bool:
