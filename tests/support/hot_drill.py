@@ -144,7 +144,11 @@ class HotDrill:
                 assert worker.poll() is None, f"worker {number} has ended"
             return all(c.num_pushes >= goal for c, goal in zip(self.counts, goals, strict=True))
 
-        wait_until(is_there, f"{num_pushes} more pushes of each worker", DEADLINE_S)
+        wait_until(
+            is_there,
+            lambda: f"pushes {goals}, but {[counts.num_pushes for counts in self.counts]}",
+            DEADLINE_S,
+        )
 
     def await_hot_rows(self) -> None:
         """Wait until the switch adds pushes up and answers reads, more than it does now."""

@@ -70,6 +70,7 @@ def write_report(run: RunRecord, proofs: list[Proof], folder: Path) -> Path:
     }
     if run.comparison is not None:
         pictures["links"] = _plot_comparison(run, run.comparison)
+    facts = _facts(run)
     encoded: dict[str, str] = {}
     for name, figure in pictures.items():
         path = folder / f"{name}.png"
@@ -85,13 +86,13 @@ def write_report(run: RunRecord, proofs: list[Proof], folder: Path) -> Path:
             times=encoded["times"],
             times_text=html.escape(_times_text(run)),
             loss=encoded["loss"],
-            facts="".join(_row(name, value) for name, value in _facts(run).items()),
+            facts="".join(_row(name, value) for name, value in facts.items()),
             steps="".join(f"<li>{html.escape(step)}</li>" for step in NEXT_STEPS),
         ),
         encoding="utf-8",
     )
     (folder / "results.json").write_text(
-        json.dumps(_results(run, proofs), indent=2) + "\n", encoding="utf-8"
+        json.dumps(_results(run, proofs, facts), indent=2) + "\n", encoding="utf-8"
     )
     return page
 
@@ -244,7 +245,7 @@ def _times_text(run: RunRecord) -> str:
     return text
 
 
-def _results(run: RunRecord, proofs: list[Proof]) -> dict[str, object]:
+def _results(run: RunRecord, proofs: list[Proof], facts: dict[str, str]) -> dict[str, object]:
     times = np.concatenate([worker.allreduce_s for worker in run.workers])
     return {
         "mode": run.mode,
@@ -260,7 +261,7 @@ def _results(run: RunRecord, proofs: list[Proof]) -> dict[str, object]:
         "outcomes": {outcome.name.lower(): count for outcome, count in run.switch.outcomes.items()},
         "links": _links(run.switch.links),
         "comparison": _compared(run.comparison),
-        "facts": _facts(run),
+        "facts": facts,
         "proofs": [
             {"claim": proof.claim, "is_proved": proof.is_proved, "measured": proof.measured}
             for proof in proofs

@@ -150,14 +150,16 @@ def status_of(port: int, certificates: CertificateSet) -> grpc.StatusCode:
         return call.code()
 
 
-def test_calls_beyond_the_limit_are_refused() -> None:
+def test_calls_beyond_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    num_calls = 100  # gRPC refuses calls of its own accord once 1,000 wait to be taken
+    monkeypatch.setattr(server, "MAX_CALLS", num_calls)
     with serving() as (served, _):
         address = f"127.0.0.1:{served.port}"
         block = header_block(WRITE)
         with Http2Connection(address, DEADLINE_S) as connection:
-            for stream in range(1, 2 * server.MAX_CALLS, 2):
+            for stream in range(1, 2 * (num_calls + 1), 2):
                 connection.send(frame(HEADERS, END_HEADERS, stream, block))
-            connection.sync()
+            connection.finish(1)  # one too many, so the server has taken all others
             with BareClient(served.port) as client:
                 code = client.stub.Capabilities.future(p4r.CapabilitiesRequest()).code()
                 assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
