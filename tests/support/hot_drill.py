@@ -20,10 +20,11 @@ from typing import Self
 
 import numpy as np
 
-from hot_drill_worker import STOP, VALUES, PushCounts
+from hot_drill_worker import STACKS, STOP, VALUES, PushCounts
 from switchfold.bmv2_topos import Testbed, Topology
 from switchfold.bmv2_topos.network.namespaces import namespace_path
 from switchfold.bmv2_topos.processes.daemons import Target
+from switchfold.bmv2_topos.processes.processes import log_tail
 from switchfold.controller.__main__ import run as run_command
 from time_bound import wait_until
 
@@ -146,9 +147,19 @@ class HotDrill:
 
         wait_until(
             is_there,
-            lambda: f"pushes {goals}, but {[counts.num_pushes for counts in self.counts]}",
+            lambda: f"pushes {goals}, but {self._state()}",
             DEADLINE_S,
         )
+
+    def _state(self) -> str:
+        """Return what is known of a drill that stands still; workers write their stacks."""
+        for worker in self._workers:
+            worker.send_signal(STACKS)
+        lines = [f"{[counts.num_pushes for counts in self.counts]}, {self._outcomes()}"]
+        for name, pid, is_alive in self._testbed.status().processes:
+            log = log_tail(self._testbed.run_directory / f"{name}.log")
+            lines.append(f"{name}, pid {pid}, {'lives' if is_alive else 'HAS ENDED'}:\n{log}")
+        return "\n".join(lines)
 
     def await_hot_rows(self) -> None:
         """Wait until the switch adds pushes up and answers reads, more than it does now."""
@@ -159,7 +170,12 @@ class HotDrill:
             sums = sum(now[name] - before[name] for name in ("completed", "flushed"))
             return sums > 0 and now["values_read"] > before["values_read"]
 
-        wait_until(is_there, "sums and reads of hot rows", DEADLINE_S, interval_s=0.3)
+        wait_until(
+            is_there,
+            lambda: f"sums and reads of hot rows after {before}, but {self._state()}",
+            DEADLINE_S,
+            interval_s=0.3,
+        )
 
     def _outcomes(self) -> Counter[str]:
         """Return how often the switch had each outcome in the job's packets."""

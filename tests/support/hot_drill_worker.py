@@ -13,7 +13,9 @@ the file `VALUES` instead.
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import signal
 import sys
 import time
 from collections import deque
@@ -38,6 +40,8 @@ WIDTH = 8
 BATCH = 64
 LIMIT_S = 120.0
 STOP = "stop"
+STACKS = signal.SIGUSR1
+"""Tells a worker to write the stacks of its threads to stderr."""
 VALUES = "values.npy"
 
 
@@ -132,6 +136,7 @@ def _push(folder: Path, worker_id: int, rows: SparseTable) -> None:
 
 
 def main() -> None:
+    faulthandler.register(STACKS)
     folder = Path(sys.argv[1])
     servers = [(host, int(port)) for host, port in (word.split(":") for word in sys.argv[2:])]
     worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
