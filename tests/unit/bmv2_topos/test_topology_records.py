@@ -74,6 +74,10 @@ def test_record_round_trips(records: Path) -> None:
     assert not list(records.iterdir())
 
 
+def test_testbeds_of_one_process_have_names_of_their_own() -> None:
+    assert len({Testbed(single_switch(2), mode="udp").name for _ in range(300)}) == 300
+
+
 def test_record_of_a_live_owner_is_refused() -> None:
     with udp_testbed(name="taken"), pytest.raises(TestbedBusyError, match=str(os.getpid())):
         udp_testbed(name="taken").up()
