@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import queue
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -364,15 +365,18 @@ def test_open_transfers_of_a_client_fail_with_its_thread() -> None:
 
 
 def test_sums_among_hosts_fail_with_the_peer_thread() -> None:
-    """The other member never comes."""
+    """The other member's port is open, and nobody answers there."""
     nowhere = Endpoint(address=LOOPBACK)
-    with PeerServer(LOOPBACK) as server:
+    with socket.create_server((LOOPBACK, 0)) as silent, PeerServer(LOOPBACK) as server:
         server.enter_job(1, 0)
+        ports = [server.port, silent.getsockname()[1]]
         view = JobView(
             job=1,
             generation=1,
             worker_id=0,
-            members=tuple(Member(worker_id=i, peer_address=LOOPBACK) for i in range(2)),
+            members=tuple(
+                Member(worker_id=i, peer_address=LOOPBACK, peer_port=ports[i]) for i in range(2)
+            ),
             trees=(),
             child_id=0,
             worker_bitmap=1,
