@@ -7,6 +7,7 @@ The clock is the tests' own. The switch is the reference switch, and the tests d
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +27,7 @@ from switchfold.hostlib.errors import ServerLostError
 from switchfold.hostlib.latency import RequestMeter, SwitchMeter
 from switchfold.hostlib.latency.schema import NO_VALUE, REQUESTS
 from switchfold.hostlib.parameter_server.hot_server import hot_row_server
-from switchfold.hostlib.parameter_server.hot_worker import UNKNOWN_UPDATES, key_samples
+from switchfold.hostlib.parameter_server.hot_worker import key_samples
 from switchfold.hostlib.parameter_server.hot_worker.reads import MOST_TRIES, TRY_S, HotReads
 from switchfold.hostlib.parameter_server.tables import TableDefinition
 from switchfold.hostlib.peers.frames import RoundsFrame
@@ -35,6 +36,7 @@ from table_cluster import open_client
 DELAY = 20 * MS
 METRICS = ("n_tx_us", "switch_wait_us", "w_queue_us", "w_proc_us")
 WAIT_S = 60.0
+NUM_LOGGED_CALLS = 8
 KEYS = [7, 0, 2]
 Row = dict[str, int]
 
@@ -268,37 +270,41 @@ def test_lost_requests_are_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted((row["operation"], row["outcome"]) for row in measured.rows) == [(0, 2), (1, 2)]
 
 
+def logged_calls(server: LiveHotServer, folder: Path, fresh: int) -> list[dict[str, Any]]:
+    """Push and pull 20 keys, and 10 new ones with each call; return the log.
+
+    The new ones are numbered from `fresh` on, in tens.
+    """
+    definition = TableDefinition(name="hot", width=8, hot_keys=20)
+    with open_client([server.address], 0, hot_sample=1.0, latency_log=folder) as client:
+        table = client.define(definition)
+        for call in range(fresh, fresh + NUM_LOGGED_CALLS):
+            keys = np.concatenate([np.arange(20), 100 + 10 * call + np.arange(10)])
+            table.pull(keys).result(WAIT_S)
+            table.push(keys, gradients_of(np.ones((keys.size, 8)))).result(WAIT_S)
+    return [row for file in folder.glob("requests-*") for row in pq.read_table(file).to_pylist()]
+
+
 def test_a_run_with_hot_keys_has_both_paths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the machine's own clock, sockets and event loops."""
     monkeypatch.setattr(key_samples, "SAMPLE_S", 0.02)
     monkeypatch.setattr(hot_row_server, "SILENT_S", WAIT_S)
-    definition = TableDefinition(name="hot", width=8, hot_keys=40)
-    hot, cold = np.arange(20), np.arange(100, 110)
-    keys = np.concatenate([hot, cold])
-    with (
-        RowSwitch(1, num_rows=32) as switch,
-        LiveHotServer(switch, 1) as server,
-        open_client([server.address], 0, hot_sample=1.0, latency_log=tmp_path) as client,
-    ):
-        table = client.define(definition)
-        while not switch.passed["aggregate_add"]:
-            table.push(hot, gradients_of(np.ones((hot.size, 8)))).result(WAIT_S)
-        counters, end_s = server.tables.tables.state.counters, time.monotonic() + WAIT_S
-        counted = counters["hot_pushes"]
-        has_pulled = has_pushed = False  # by the switch: a busy machine may answer too late
-        while not (has_pulled and has_pushed):
-            assert time.monotonic() < end_s
-            has_pulled |= UNKNOWN_UPDATES in table.pull(keys).result(WAIT_S).updates
-            table.push(keys, gradients_of(np.ones((keys.size, 8)))).result(WAIT_S)
-            has_pushed = counters["hot_pushes"] > counted
-    rows = [row for file in tmp_path.glob("requests-*") for row in pq.read_table(file).to_pylist()]
-    by_switch = [row for row in rows if row["path"] == "switch" and row["outcome"] == "answered"]
-    assert {row["operation"] for row in by_switch} == {"push", "pull"}
+    end_s = time.monotonic() + WAIT_S
+    by_switch, calls = list[dict[str, Any]](), set[int]()
+    with RowSwitch(1, num_rows=32) as switch, LiveHotServer(switch, 1) as server:
+        # Keys are hot after some pushes, and a switch that answers too late is not asked.
+        for run in itertools.count():
+            rows = logged_calls(server, tmp_path / str(run), fresh=run * NUM_LOGGED_CALLS)
+            by_switch = [r for r in rows if r["path"] == "switch" and r["outcome"] == "answered"]
+            calls = {r["call"] for r in by_switch} & {
+                r["call"] for r in rows if r["path"] == "server"
+            }
+            if {row["operation"] for row in by_switch} == {"push", "pull"} and calls:
+                break
+            assert time.monotonic() < end_s, rows
     for row in by_switch:
         assert row["w_queue_us"] >= 0
         assert row["w_proc_us"] >= 0
         assert row["rtt_us"] == row["n_tx_us"] + (row["switch_wait_us"] or 0)
-    calls = {row["call"] for row in by_switch}
-    assert calls & {row["call"] for row in rows if row["path"] == "server"}

@@ -108,7 +108,7 @@ def push(switch: RowSwitch, lease: GroupLeaseFrame, row: int, round_: int, worke
 def test_rows_are_usable_when_all_copies_have_answered(scene: Scene) -> None:
     scene.wait()
     switch = scene.link.switch
-    assert switch.passed["probe"] == 2 * NUM_ROWS
+    assert switch.passed["probe"] >= 2 * NUM_ROWS  # what waits long is asked again
     rows = scene.link.sets[0]
     assert rows["row"].tolist() == [FIRST_ROW + n for n in range(NUM_ROWS)]
     assert len(set(rows["epoch"].tolist())) == 1
@@ -212,10 +212,13 @@ def test_packets_other_than_answers_are_passed_on(scene: Scene) -> None:
     lease = scene.do(scene.lease.frame, 0)
     for worker in range(2):
         push(scene.link.switch, lease, FIRST_ROW, 1, worker)
-    wait_until(lambda: bool(scene.packets), "no sum")
-    header = scene.packets[0]["header"][0]
-    assert header["operation"] == Operation.RESULT
-    assert header["worker_bitmap"] == 3
+
+    def sums() -> list[NDArray[np.void]]:
+        headers = [header for packets in scene.packets for header in packets["header"]]
+        return [header for header in headers if header["operation"] == Operation.RESULT]
+
+    wait_until(sums, "no sum")
+    assert sums()[0]["worker_bitmap"] == 3
 
 
 @pytest.mark.parametrize(
