@@ -72,9 +72,10 @@ class NativeSwitch:
     @property
     def handle(self) -> SwitchHandle:
         """The first argument of the runtime's functions."""
-        if self._handle is None:
+        handle = self._handle  # read once: another thread may close the switch now
+        if handle is None:
             raise SwitchStateError("the switch is closed; make a new one")
-        return self._handle
+        return handle
 
     def close(self) -> None:
         """Close the switch; calls of other threads that are under way end with an error."""

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from switchfold.softswitch.errors import (
 )
 from switchfold.softswitch.switch.impairments import Impairments, parse_impairments
 from switchfold.softswitch.switch.mem_port import MemPort
+from switchfold.softswitch.switch.native import NativeSwitch
 from switchfold.softswitch.switch.port_spec import parse_port_spec
 from switchfold.softswitch.switch.switch import Switch
 from time_bound import wait_until
@@ -504,3 +506,22 @@ def test_close_while_other_threads_use_a_port(program: HandWrittenProgram) -> No
         for user in users:
             user.join(60)
         assert len(errors) == len(users)
+
+
+class ClosedMeanwhile:
+    """A NativeSwitch that another thread closes as soon as this one has read its handle."""
+
+    def __init__(self, handle: object) -> None:
+        self._reads = iter((handle, None))
+
+    @property
+    def _handle(self) -> object:
+        return next(self._reads)
+
+
+def test_handle_of_a_switch_that_closes_is_never_none() -> None:
+    handle = object()
+    native, read = ClosedMeanwhile(handle), cast("Any", NativeSwitch.handle).fget
+    assert read(native) is handle
+    with pytest.raises(SwitchStateError):
+        read(native)
