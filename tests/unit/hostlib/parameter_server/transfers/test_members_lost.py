@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -79,10 +81,8 @@ def test_a_member_that_is_killed_before_its_call_is_named() -> None:
                 receiver = member._allreduces.receiver
                 wait_until(lambda receiver=receiver: 2 in receiver._ports, "no connection")
                 links = member._allreduces._links
-                wait_until(
-                    lambda links=links: links._links[2]._has_entered and not links.receivers,
-                    "values have not come",
-                )
+                wait_until(lambda links=links: links._links[2]._has_entered, "no answer")
+                wait_until(lambda member=member: has_sent_all(member), "values have not come")
             process.kill()
             for future in futures:
                 error = error_of(future)
@@ -97,7 +97,7 @@ def test_a_member_that_leaves_is_named_and_others_may_go_on() -> None:
         check_sums(reduce_all([first, second], vectors), vectors)
         early = first.all_reduce(vectors[0])
         wait_until(lambda: first.counters["ungranted_allreduces"] == 2, "not begun")
-        wait_until(lambda: not first._allreduces._links.receivers, "not sent")
+        wait_until(lambda: has_sent_all(first), "not sent")
         second.close()
         error = error_of(early)
         assert isinstance(error, MemberLostError)
@@ -116,12 +116,27 @@ def test_a_member_that_leaves_after_its_sum_harms_nobody() -> None:
             check_sums(futures, vectors)
 
 
+def in_loop(member: FabricMember, read: Callable[[], bool]) -> bool:
+    """Return what a member's state is like, read in the thread that changes it."""
+    found: list[bool] = []
+    member._allreduces._loop.run(lambda: found.append(read()))
+    return found[0]
+
+
+def has_sent_all(member: FabricMember) -> bool:
+    return in_loop(member, lambda: not member._allreduces._links.receivers)
+
+
 def are_only_missing(member: FabricMember, worker_id: int) -> bool:
     """Return whether a member's own sums lack the values of one member alone."""
-    running = member._allreduces._running
-    if running is None or not running.is_begun or member._allreduces._links.receivers:
-        return False
-    return all(each.missing == {worker_id} for each in running._sums.values())
+
+    def read() -> bool:
+        running = member._allreduces._running
+        if running is None or not running.is_begun or member._allreduces._links.receivers:
+            return False
+        return all(each.missing == {worker_id} for each in running._sums.values())
+
+    return in_loop(member, read)
 
 
 def cut(member: FabricMember, receiver: int) -> None:

@@ -21,7 +21,7 @@ from switchfold.hostlib.errors import (
     PeerProtocolError,
     PeerRefusedError,
 )
-from switchfold.hostlib.parameter_server.transfers import FabricWorker
+from switchfold.hostlib.parameter_server.tables import DenseTensor
 from switchfold.hostlib.parameter_server.transfers.update_port import MOST_OPEN
 from switchfold.hostlib.peers.dialled import DialledLink
 from switchfold.hostlib.peers.frames import (
@@ -113,11 +113,12 @@ def test_other_frames_there_and_back(sent: CommittedFrame | PieceFrame | SendAga
 class Stranger:
     """A worker's connection on which a test sends what it likes."""
 
-    def __init__(self, fabric: FabricWorker, send: Callable[[DialledLink], None]) -> None:
+    def __init__(self, tensor: DenseTensor, send: Callable[[DialledLink], None]) -> None:
+        """It takes the place of the `FabricWorker` that would send the tensor's updates."""
         self.ended: Future[PeerError] = Future()
         self.frames: queue.SimpleQueue[Frame] = queue.SimpleQueue()
         self._send = send
-        client = fabric._tensor.client
+        client = tensor.client
         self._incarnation = client.incarnation
         call = client.sessions[0].call_for(Purpose.TRANSFERS)
         ready = threading.Event()
@@ -170,13 +171,13 @@ def test_frames_out_of_place_are_refused_and_the_others_go_on(
 ) -> None:
     """None stands for the worker's right ENTER."""
     with TransferScene(grant_everything()) as scene:
-        fabric, other = scene.worker(0), scene.worker(1)
+        tensor, other = scene.tensor(0), scene.worker(1)
 
         def send(link: DialledLink) -> None:
             for frame in frames:
-                link.send(EnterFrame(fabric._tensor.client.incarnation) if frame is None else frame)
+                link.send(EnterFrame(tensor.client.incarnation) if frame is None else frame)
 
-        stranger = Stranger(fabric, send)
+        stranger = Stranger(tensor, send)
         error = stranger.ended.result(WAIT_S)
         assert isinstance(error, PeerRefusedError)
         assert what in str(error)
@@ -186,26 +187,26 @@ def test_frames_out_of_place_are_refused_and_the_others_go_on(
 @pytest.mark.parametrize("num_bytes", [13, PIECE_BYTES])
 def test_more_bytes_than_announced_end_the_connection(num_bytes: int) -> None:
     with TransferScene(grant_everything()) as scene:
-        fabric = scene.worker(0)
+        tensor = scene.tensor(0)
 
         def send(link: DialledLink) -> None:
-            link.send(EnterFrame(fabric._tensor.client.incarnation))
+            link.send(EnterFrame(tensor.client.incarnation))
             link.send(HEAD)
             link.send(PieceFrame(num_bytes, 1), memoryview(bytes(num_bytes)))
 
-        assert Stranger(fabric, send).ended.result(WAIT_S)
+        assert Stranger(tensor, send).ended.result(WAIT_S)
         assert scene.worker(1).push(values(1)).result(WAIT_S).is_committed
 
 
 def test_a_piece_of_an_update_that_has_not_begun_ends_the_connection() -> None:
     with TransferScene(grant_everything()) as scene:
-        fabric = scene.worker(0)
+        tensor = scene.tensor(0)
 
         def send(link: DialledLink) -> None:
-            link.send(EnterFrame(fabric._tensor.client.incarnation))
+            link.send(EnterFrame(tensor.client.incarnation))
             link.send(PieceFrame(8, 3), memoryview(bytes(8)))
 
-        assert Stranger(fabric, send).ended.result(WAIT_S)
+        assert Stranger(tensor, send).ended.result(WAIT_S)
 
 
 def kinds_until(stranger: Stranger, last: FrameKind) -> list[FrameKind]:
@@ -219,15 +220,15 @@ def kinds_until(stranger: Stranger, last: FrameKind) -> list[FrameKind]:
 def test_an_update_that_begins_again_is_taken_from_its_new_beginning() -> None:
     """As after SEND_AGAIN. Bytes of the first attempt would be too many."""
     with TransferScene(grant_everything()) as scene:
-        fabric = scene.worker(0)
+        tensor = scene.tensor(0)
 
         def send(link: DialledLink) -> None:
-            link.send(EnterFrame(fabric._tensor.client.incarnation))
+            link.send(EnterFrame(tensor.client.incarnation))
             for size in 8, 12:
                 link.send(HEAD)
                 link.send(PieceFrame(size, 1), memoryview(bytes(size)))
 
-        stranger = Stranger(fabric, send)
+        stranger = Stranger(tensor, send)
         kinds = kinds_until(stranger, FrameKind.DENIED)  # since there is no such table
         assert kinds == [FrameKind.ENTERED, FrameKind.DENIED]
         wait_until(lambda: scene.cluster.servers[0].updates._held_bytes == 0, "free memory")
@@ -235,16 +236,16 @@ def test_an_update_that_begins_again_is_taken_from_its_new_beginning() -> None:
 
 def test_updates_that_the_worker_knows_the_end_of_leave_no_memory() -> None:
     with TransferScene(grant_everything()) as scene:
-        fabric = scene.worker(0)
+        tensor = scene.tensor(0)
 
         def send(link: DialledLink) -> None:
-            link.send(EnterFrame(fabric._tensor.client.incarnation))
+            link.send(EnterFrame(tensor.client.incarnation))
             link.send(HEAD)
             link.send(PieceFrame(8, 1), memoryview(bytes(8)))
             link.send(HEAD._replace(number=2, open_from=2))
             link.send(PieceFrame(12, 2), memoryview(bytes(12)))
 
-        stranger = Stranger(fabric, send)
+        stranger = Stranger(tensor, send)
         kinds_until(stranger, FrameKind.DENIED)
         wait_until(lambda: scene.cluster.servers[0].updates._held_bytes == 0, "free memory")
 
@@ -253,15 +254,15 @@ def test_updates_that_the_worker_knows_the_end_of_leave_no_memory() -> None:
 def test_a_sum_of_updates_that_nobody_has_is_returned(worker_id: int) -> None:
     """No such worker, one that has not entered, and one whose other process has."""
     with TransferScene(grant_everything()) as scene:
-        fabric = scene.worker(0)
+        tensor = scene.tensor(0)
         member = SummedUpdate(worker_id, 9, 1, 1, 1, 0, 0)
 
         def send(link: DialledLink) -> None:
-            link.send(EnterFrame(fabric._tensor.client.incarnation))
+            link.send(EnterFrame(tensor.client.incarnation))
             link.send(SumFrame(HEAD, (member,)))
             link.send(PieceFrame(12, 1), memoryview(bytes(12)))
 
-        stranger = Stranger(fabric, send)
+        stranger = Stranger(tensor, send)
         kinds_until(stranger, FrameKind.DENIED)
         assert scene.counter("returned_sums") == 1
         wait_until(lambda: scene.cluster.servers[0].updates._held_bytes == 0, "free memory")
@@ -290,8 +291,8 @@ def test_an_update_of_an_unknown_table_is_denied_and_holds_up_nothing() -> None:
 def test_an_update_that_comes_again_is_answered_and_not_applied() -> None:
     """The worker has not heard of its outcome: over the same connection, and over the next one."""
     with TransferScene(grant_everything()) as scene:
-        fabric = scene.worker(0)
-        ((_, payload, num_keys),) = fabric._tensor.parts(values(1))
+        tensor = scene.tensor(0)
+        ((_, payload, num_keys),) = tensor.parts(values(1))
         head = HEAD._replace(
             table=scene.definition.table().number,
             num_keys=num_keys,
@@ -299,7 +300,7 @@ def test_an_update_that_comes_again_is_answered_and_not_applied() -> None:
             transfer_id=0,
             is_granted=False,
         )
-        enter = EnterFrame(fabric._tensor.client.incarnation)
+        enter = EnterFrame(tensor.client.incarnation)
 
         def send_twice(link: DialledLink) -> None:
             link.send(enter)
@@ -307,25 +308,25 @@ def test_an_update_that_comes_again_is_answered_and_not_applied() -> None:
                 link.send(head)
                 link.send(PieceFrame(payload.nbytes, 1), payload)
 
-        first = Stranger(fabric, send_twice)
+        first = Stranger(tensor, send_twice)
         kinds = [first.frames.get(timeout=WAIT_S) for _ in range(3)]
         assert [frame.kind.name for frame in kinds] == ["ENTERED", "COMMITTED", "COMMITTED"]
         assert [CommittedFrame.unpack(frame).number for frame in kinds[1:]] == [1, 1]
         assert scene.counter("ungranted_updates") == 1
         assert scene.counter("repeated_updates") == 1
-        second = Stranger(fabric, lambda link: link.send(enter))
+        second = Stranger(tensor, lambda link: link.send(enter))
         told, entered = (second.frames.get(timeout=WAIT_S) for _ in range(2))
         assert CommittedFrame.unpack(told) == CommittedFrame(1, 1, 0)
         assert entered.kind is FrameKind.ENTERED
-        read = fabric._tensor.read().result(WAIT_S)
+        read = tensor.read().result(WAIT_S)
         assert (read.values == values(1)).all()
         assert read.commits.tolist() == [1]
 
 
 def test_updates_on_their_path_through_the_log_count_for_delays(tmp_path: Path) -> None:
     with TransferScene(grant_everything(), folder=tmp_path, tau_max=0) as scene:
-        fabric = scene.worker(0)
-        ((_, payload, num_keys),) = fabric._tensor.parts(values(1))
+        tensor = scene.tensor(0)
+        ((_, payload, num_keys),) = tensor.parts(values(1))
         head = HEAD._replace(
             table=scene.definition.table().number,
             num_keys=num_keys,
@@ -335,12 +336,12 @@ def test_updates_on_their_path_through_the_log_count_for_delays(tmp_path: Path) 
         )
 
         def send_two(link: DialledLink) -> None:
-            link.send(EnterFrame(fabric._tensor.client.incarnation))
+            link.send(EnterFrame(tensor.client.incarnation))
             for number in (1, 2):
                 link.send(head._replace(number=number))
                 link.send(PieceFrame(payload.nbytes, number), payload)
 
-        stranger = Stranger(fabric, send_two)
+        stranger = Stranger(tensor, send_two)
         told = {stranger.frames.get(timeout=WAIT_S).kind.name for _ in range(3)}
         assert told == {"ENTERED", "COMMITTED", "DENIED"}
         assert scene.counter("stale_updates") == 1
