@@ -176,7 +176,8 @@ def check_row(
     assert (receipt["operation"], receipt["round"]) == (Operation.WRITE, number)
     for worker in (0, 1):
         answer = site.read(view, worker, row, tensor_id=epoch, round=1)
-        while is_cold(answer):  # the values are on their way to this worker's switch
+        # The values are on their way to this worker's switch, which has older ones, or none.
+        while is_cold(answer) or answer["header"]["round"] < number:
             answer = site.read(view, worker, row, tensor_id=epoch, round=1)
         assert answer["header"]["operation"] == Operation.READ
         assert answer["header"]["round"] == number
