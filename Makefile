@@ -155,7 +155,7 @@ sanitize-first: $(VENV)/.dev-installed
 	$(SANITIZED_SWITCH) tests/pipeline/test_[a-l]*.py -k 'not ($(UNSANITIZED))'
 
 sanitize-rest: $(VENV)/.dev-installed
-	$(SANITIZED_SWITCH) $(addprefix tests/unit/softswitch/test_, impairments.py priority_queues.py relay.py switch_runtime.py) tests/integration/test_super_frames.py tests/integration/test_veth_offload.py tests/pipeline/test_[m-z]*.py -k 'not ($(UNSANITIZED))'
+	$(SANITIZED_SWITCH) $(addprefix tests/unit/softswitch/test_, impairments.py priority_queues.py relay.py switch_runtime.py switch_threads.py) tests/integration/test_super_frames.py tests/integration/test_veth_offload.py tests/pipeline/test_[m-z]*.py -k 'not ($(UNSANITIZED))'
 
 # Users compile without these: newer compilers may warn of more.
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Werror

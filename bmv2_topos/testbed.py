@@ -58,21 +58,21 @@ IMPAIRMENT_TIMEOUT_S: Final = 60.0
 class Testbed:
     """Build a topology for the duration of a `with` block, or until `down`.
 
-    `name` tells testbeds of one user apart (default: the pid and a random number). With
-    `detached` the processes outlive this one until `switchfold testbed down`. `switch_options`
-    go to every switch's command line, `controller_options` to the controller's.
-    `shaping="switch"` lets each softswitch limit the rates of what it sends, so that the P4
-    program sees the depth of its queues; in mode udp, only this setting limits rates.
+    `name` tells testbeds of one user apart (default: pid and a random number). With `detached`
+    the processes outlive this one until `switchfold testbed down`. `switch_options` go to every
+    switch's command line, `controller_options` to the controller's.
+    `shaping="switch"` lets each softswitch limit the rates of what it sends, so that the P4 program
+    sees the depth of its queues; in mode udp, only this setting limits rates.
     `impairments`, such as "loss=0.01,duplication=0.01", hit each direction of every link once.
-    `offloads` lets frames longer than the MTU, and without checksum, cross the links, as
-    between a virtual machine and its host (mode veth, softswitch or bridge): the kernel and the
-    switch then move many packets at a time. Without it, frames are those of a cable. `program`
-    is a user's own v1model program, run instead of a variant. It has a controller only if it is
-    a version of the aggregation program. `debugging` lets the switches write traces, captures
-    and rates into files. `tcp_ecn` lets the hosts' TCP negotiate ECN (mode veth).
-    `has_switch=False` and `has_controller=False` leave those processes out. `has_bridge` puts a
-    bridge of the kernel in the switch's place (mode veth; no switch, no controller): the same
-    links for peers without P4.
+    `offloads` lets frames longer than the MTU, and without checksum, cross the links, as between a
+    virtual machine and its host (mode veth, softswitch or bridge): the kernel and the switch then
+    move many packets at a time. Without it, frames are those of a cable.
+    `program` is a user's own v1model program, run instead of a variant. It has a controller only if
+    it is a version of the aggregation program.
+    `debugging` lets the switches write traces, captures and rates into files.
+    `tcp_ecn` lets the hosts' TCP negotiate ECN (mode veth). `has_switch=False` and
+    `has_controller=False` leave those processes out. `has_bridge` puts a bridge of the kernel in
+    the switch's place (mode veth; no switch, no controller): the same links for peers without P4.
     """
 
     __test__ = False

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -28,8 +27,6 @@ from switchfold.softswitch.errors import (
     SwitchStateError,
 )
 from switchfold.softswitch.switch.impairments import Impairments, parse_impairments
-from switchfold.softswitch.switch.mem_port import MemPort
-from switchfold.softswitch.switch.native import NativeSwitch
 from switchfold.softswitch.switch.port_spec import parse_port_spec
 from switchfold.softswitch.switch.switch import Switch
 from time_bound import wait_until
@@ -480,48 +477,3 @@ def test_every_statistic_is_documented(switch: Switch) -> None:
     page = (Path(__file__).parents[3] / "docs" / "softswitch.md").read_text(encoding="utf-8")
     names = set(switch.ports.statistics(1))
     assert {name for name in names if f"`{name}`" not in page and "_out_" not in name} == set()
-
-
-def test_close_while_other_threads_use_a_port(program: HandWrittenProgram) -> None:
-    for _ in range(20):
-        switch = Switch(program)
-        switch.ports.add(1, "mem")
-        switch.start()
-        port = switch.ports.mem_port(1)
-        errors: list[Exception] = []
-
-        def use(port: MemPort = port, errors: list[Exception] = errors) -> None:
-            frames, lengths = np.zeros((4, 64), np.uint8), np.full(4, 64, np.int32)
-            try:
-                while True:
-                    port.send(frames, lengths)
-                    port.receive(frames, lengths, 0.0)
-            except (PortNotFoundError, SwitchStateError) as error:
-                errors.append(error)
-
-        users = [threading.Thread(target=use) for _ in range(3)]
-        for user in users:
-            user.start()
-        switch.close()
-        for user in users:
-            user.join(60)
-        assert len(errors) == len(users)
-
-
-class ClosedMeanwhile:
-    """A NativeSwitch that another thread closes as soon as this one has read its handle."""
-
-    def __init__(self, handle: object) -> None:
-        self._reads = iter((handle, None))
-
-    @property
-    def _handle(self) -> object:
-        return next(self._reads)
-
-
-def test_handle_of_a_switch_that_closes_is_never_none() -> None:
-    handle = object()
-    native, read = ClosedMeanwhile(handle), cast("Any", NativeSwitch.handle).fget
-    assert read(native) is handle
-    with pytest.raises(SwitchStateError):
-        read(native)

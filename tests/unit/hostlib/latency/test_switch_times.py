@@ -292,16 +292,15 @@ def test_a_run_with_hot_keys_has_both_paths(
     monkeypatch.setattr(key_samples, "SAMPLE_S", 0.02)
     monkeypatch.setattr(hot_row_server, "SILENT_S", WAIT_S)
     end_s = time.monotonic() + WAIT_S
-    by_switch, calls = list[dict[str, Any]](), set[int]()
+    by_switch: list[dict[str, Any]] = []
     with RowSwitch(1, num_rows=32) as switch, LiveHotServer(switch, 1) as server:
         # Keys are hot after some pushes, and a switch that answers too late is not asked.
         for run in itertools.count():
             rows = logged_calls(server, tmp_path / str(run), fresh=run * NUM_LOGGED_CALLS)
             by_switch = [r for r in rows if r["path"] == "switch" and r["outcome"] == "answered"]
-            calls = {r["call"] for r in by_switch} & {
-                r["call"] for r in rows if r["path"] == "server"
-            }
-            if {row["operation"] for row in by_switch} == {"push", "pull"} and calls:
+            by_server = {row["call"] for row in rows if row["path"] == "server"}
+            are_both = not by_server.isdisjoint(row["call"] for row in by_switch)
+            if {row["operation"] for row in by_switch} == {"push", "pull"} and are_both:
                 break
             assert time.monotonic() < end_s, rows
     for row in by_switch:
