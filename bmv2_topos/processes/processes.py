@@ -31,6 +31,8 @@ READY_FD: Final = "{ready_fd}"
 """Stands in a command for the descriptor that the process writes to once it is ready."""
 _LOG_LINES: Final = 15
 _POLL_S: Final = 0.02
+_EXEC_TIMEOUT_S: Final = 1.0
+"""How long a process may take to run its program. One without any environment costs this much."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,7 @@ class ProcessRecord:
     def _is_ours(self, pid: int) -> bool:
         mark = f"{RUN_DIRECTORY_VARIABLE}={self.run_directory}".encode()
         try:
-            return mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            return mark in _environment_of(pid)
         except (FileNotFoundError, PermissionError, ProcessLookupError):
             return False
 
@@ -299,11 +301,28 @@ def _await_ready(
 def _state_of(pid: int, start_time: int) -> str | None:
     """Return the state letter of a process, None when it is gone or the pid is another's."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        fields = _stat_fields(pid)
     except (FileNotFoundError, ProcessLookupError):
         return None
-    fields = text.rpartition(")")[2].split()
     return fields[0] if int(fields[19]) == start_time else None
+
+
+def _environment_of(pid: int) -> list[bytes]:
+    """Return the variables of a process, waiting for those of one that is about to run a program.
+
+    While the kernel replaces a process's program (execve), its environment reads as empty.
+    """
+    deadline = time.monotonic() + _EXEC_TIMEOUT_S
+    while not (environment := Path(f"/proc/{pid}/environ").read_bytes()):
+        if _stat_fields(pid)[0] in {"Z", "X"} or time.monotonic() > deadline:
+            break
+        time.sleep(0.001)
+    return environment.split(b"\0")
+
+
+def _stat_fields(pid: int | str) -> list[str]:
+    """Return the fields of /proc/PID/stat from the state letter on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def _session_members(session: int) -> list[int]:
@@ -312,7 +331,7 @@ def _session_members(session: int) -> list[int]:
         if not entry.name.isdecimal():
             continue
         try:
-            fields = Path(entry.path, "stat").read_text().rpartition(")")[2].split()
+            fields = _stat_fields(entry.name)
         except (FileNotFoundError, ProcessLookupError):
             continue
         if int(fields[3]) == session and fields[0] not in {"Z", "X"}:

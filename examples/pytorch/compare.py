@@ -14,13 +14,14 @@ they share the machine's loopback interface, and no rate applies.
 import argparse
 import os
 import re
+import signal
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from switchfold.bmv2_topos import Testbed, single_switch
+from switchfold.bmv2_topos import Testbed, WorkerResult, single_switch
 from switchfold.controller.api.operator_client import OperatorClient
 
 HERE = Path(__file__).resolve().parent
@@ -36,6 +37,8 @@ class TrainingRun:
     seconds: float
     sums: int
     """Packets of sums that the switch sent."""
+    aborted_at_exit: list[int]
+    """Ranks whose process aborted after it had printed its weights."""
 
 
 def sums_made(testbed: Testbed) -> int:
@@ -55,7 +58,9 @@ def gloo_version(example: str, folder: Path) -> Path:
     return path
 
 
-def train(testbed: Testbed, script: Path, words: list[str]) -> TrainingRun:
+def train(
+    testbed: Testbed, script: Path, words: list[str], *, is_gloo: bool = False
+) -> TrainingRun:
     start, sums_before = time.monotonic(), sums_made(testbed)
     results = testbed.run_workers(
         [sys.executable, str(script), *words],
@@ -65,13 +70,21 @@ def train(testbed: Testbed, script: Path, words: list[str]) -> TrainingRun:
     )
     seconds = time.monotonic() - start
     output = "".join(result.output for result in results)
-    if any(result.exit_status for result in results):
+    # PyTorch's Gloo backend, in rare cases, aborts while the interpreter ends, after the training.
+    # With Switchfold that is a failure.
+    aborted = [result.worker_id for result in results if is_gloo and aborted_at_exit(result)]
+    if any(result.exit_status for result in results if result.worker_id not in aborted):
         raise SystemExit(f"{script.name} failed:\n{output}")
     losses = [float(loss) for loss in re.findall(r"loss ([0-9.]+)", output)]
     weights = re.findall(r"weights ([0-9a-f]{64})", output)
     if not losses or len(weights) != len(results):
         raise SystemExit(f"{script.name} printed no loss, or not all weights:\n{output}")
-    return TrainingRun(losses, set(weights), seconds, sums_made(testbed) - sums_before)
+    sums = sums_made(testbed) - sums_before
+    return TrainingRun(losses, set(weights), seconds, sums, aborted)
+
+
+def aborted_at_exit(result: WorkerResult) -> bool:
+    return result.exit_status == -signal.SIGABRT and "weights " in result.output
 
 
 def main() -> None:
@@ -86,8 +99,10 @@ def main() -> None:
     rate = round(options.mbit * 1e6) if mode == "veth" else None
     topology = single_switch(options.workers, rate_bits_per_s=rate)
     with tempfile.TemporaryDirectory() as folder, Testbed(topology, mode=mode) as testbed:
-        gloo = train(testbed, gloo_version(options.example, Path(folder)), words)
+        gloo = train(testbed, gloo_version(options.example, Path(folder)), words, is_gloo=True)
         ours = train(testbed, HERE / f"{options.example}.py", words)
+    if gloo.aborted_at_exit:
+        print(f"gloo: ranks {gloo.aborted_at_exit} aborted at exit, after their training")
     deviations = [abs(a / b - 1) for a, b in zip(ours.losses, gloo.losses, strict=True)]
     for name, run in (("gloo", gloo), ("switchfold", ours)):
         print(

@@ -145,6 +145,33 @@ def test_stop_reaches_children_of_a_dead_leader(tmp_path: Path) -> None:
     assert leader.record.living() == []
 
 
+def test_a_child_is_ours_while_it_runs_its_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An environment reads as empty for a moment then; it alone tells that the child is ours."""
+    script = "import subprocess, sys; print(subprocess.Popen(sys.argv[1:]).pid, flush=True)"
+    leader = start_process(
+        "leader",
+        [sys.executable, "-c", script, *SLEEPER],
+        run_directory=tmp_path,
+        environment=child_environment(tmp_path),
+    )
+    assert leader.wait(timeout_s=60) == 0
+    empty = [3]
+    read_bytes = Path.read_bytes
+
+    def read_as_during_execve(path: Path) -> bytes:
+        if path.name == "environ" and empty[0]:
+            empty[0] -= 1
+            return b""
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_as_during_execve)
+    assert leader.record.living() == [int(leader.log.read_text())]
+    assert empty == [0]
+    leader.stop()
+
+
 def test_stop_kills_what_ignores_sigterm(tmp_path: Path) -> None:
     script = (
         "import os, signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
