@@ -20,7 +20,7 @@ from ..topology.topology import Topology
 from .link_counters import LinkBytes, SwitchLinkBytes
 
 _READ: Final = "/p4.v1.P4Runtime/Read"
-_TIMEOUT_S: Final = 5.0
+_TIMEOUT_S: Final = 60.0
 _COUNTERS: Final = ("port_in", "port_out")
 """Indirect counters of every frame that enters and leaves, indexed by port."""
 

@@ -26,13 +26,15 @@ from ..network.namespaces import namespace_path
 from . import launcher
 
 TERM_TIMEOUT_S: Final = 3.0
+KILL_TIMEOUT_S: Final = 60.0
+"""How long the kernel may take to end a process after SIGKILL."""
 """How long a process may take to end after SIGTERM before it gets SIGKILL."""
 READY_FD: Final = "{ready_fd}"
 """Stands in a command for the descriptor that the process writes to once it is ready."""
 _LOG_LINES: Final = 15
 _POLL_S: Final = 0.02
-_EXEC_TIMEOUT_S: Final = 1.0
-"""How long a process may take to run its program. One without any environment costs this much."""
+LAUNCH_TIMEOUT_S: Final = 60.0
+"""How long a process may take to start."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +82,7 @@ class ProcessRecord:
         """End the process and its children: SIGTERM, then SIGKILL for those that still run."""
         for signal_number, timeout_s in (
             (signal.SIGTERM, term_timeout_s),
-            (signal.SIGKILL, TERM_TIMEOUT_S),
+            (signal.SIGKILL, KILL_TIMEOUT_S),
         ):
             deadline = time.monotonic() + timeout_s
             for pid in self.living():
@@ -115,18 +117,17 @@ class ManagedProcess:
         for pid in self.record.living():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        self.wait(timeout_s=TERM_TIMEOUT_S)
+        self.wait(timeout_s=KILL_TIMEOUT_S)
         self.record.stop(term_timeout_s=0)
 
     def stop(self, *, term_timeout_s: float = TERM_TIMEOUT_S) -> None:
         """End the process and its children, and reap it."""
-        for signal_number in (signal.SIGTERM, signal.SIGKILL):
-            for pid in self.record.living():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal_number)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.popen.wait(term_timeout_s)
-        self.record.stop(term_timeout_s=0)
+        for pid in self.record.living():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.popen.wait(term_timeout_s)
+        self.kill()
 
 
 @dataclass(kw_only=True)
@@ -257,7 +258,7 @@ def _read_record(path: Path) -> ProcessRecord:
 def _await_record(
     name: str, popen: subprocess.Popen[bytes], pid_file: Path, log: Path
 ) -> ProcessRecord:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LAUNCH_TIMEOUT_S
     while not pid_file.exists():
         # The process may have written its record, and ended, since the check above.
         if popen.poll() is not None and not pid_file.exists():
@@ -265,7 +266,7 @@ def _await_record(
         if time.monotonic() > deadline:
             popen.kill()
             popen.wait()
-            raise ProcessTimeoutError(f"{name} was not launched within 10 s")
+            raise ProcessTimeoutError(f"{name} was not launched within {LAUNCH_TIMEOUT_S:.0f} s")
         time.sleep(0.002)
     return _read_record(pid_file)
 
@@ -310,14 +311,18 @@ def _state_of(pid: int, start_time: int) -> str | None:
 def _environment_of(pid: int) -> list[bytes]:
     """Return the variables of a process, waiting for those of one that is about to run a program.
 
-    While the kernel replaces a process's program (execve), its environment reads as empty.
+    While the kernel replaces a process's program (execve), environment and arguments read as empty.
     """
-    deadline = time.monotonic() + _EXEC_TIMEOUT_S
-    while not (environment := Path(f"/proc/{pid}/environ").read_bytes()):
-        if _stat_fields(pid)[0] in {"Z", "X"} or time.monotonic() > deadline:
-            break
+    folder, deadline = Path(f"/proc/{pid}"), time.monotonic() + LAUNCH_TIMEOUT_S
+    while True:
+        arguments = (folder / "cmdline").read_bytes()
+        environment = (folder / "environ").read_bytes()
+        # Before and after that moment, each program has at least one argument.
+        if environment or arguments or _stat_fields(pid)[0] in {"Z", "X"}:
+            return environment.split(b"\0")
+        if time.monotonic() > deadline:
+            return []
         time.sleep(0.001)
-    return environment.split(b"\0")
 
 
 def _stat_fields(pid: int | str) -> list[str]:

@@ -24,6 +24,8 @@ CONNECT_S: Final = 2
 """To connect; libpq takes no less."""
 TRANSACTION_S: Final = 2.0
 """All of a transaction: so long a controller's loop stands still at most."""
+IDLE_S: Final = 5.0
+"""How long the server keeps a transaction, and its locks, of a controller that says no more."""
 _LONGEST_S: Final = 60.0
 """Beyond a transaction there is nothing to wait for."""
 _TYPES: Final = {"INTEGER": "BIGINT", "REAL": "DOUBLE PRECISION", "BLOB": "BYTEA"}
@@ -63,8 +65,12 @@ class PostgresConnection:
                 "application_name": "switchfold controller",
             }
             self._connection = _Connection.connect(**options, autocommit=True)
-            limit = str(round(1000 * TRANSACTION_S))
-            self._connection.execute("SELECT set_config('statement_timeout', %s, false)", (limit,))
+            for name, limit_s in (
+                ("statement_timeout", TRANSACTION_S),
+                ("idle_in_transaction_session_timeout", IDLE_S),
+            ):
+                limit = str(round(1000 * limit_s))
+                self._connection.execute("SELECT set_config(%s, %s, false)", (name, limit))
         except psycopg.Error as exc:
             raise _database_error(self._name, exc) from exc
 

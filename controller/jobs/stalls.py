@@ -39,6 +39,8 @@ class _Report:
     at_s: float
     missing: frozenset[WorkerId]
     silent_s: float
+    heard_s: float
+    """Since when the worker has reported that its switch answers; infinite if it does not."""
     silent_tree: TreeId
     submitted: Sequence[pb.Submitted]
     submitted_bytes: bytes
@@ -75,12 +77,15 @@ class Stalls:
         before = self._reports.get(worker_id)
         is_more = before is not None and before.is_of(generation, now_s)
         since_s = before.since_s if before is not None and is_more else now_s
+        was_heard_s = before.heard_s if before is not None and is_more else now_s
+        heard_s = float("inf") if silent_s else min(was_heard_s, now_s)
         self._reports[worker_id] = _Report(
             generation,
             since_s,
             now_s,
             frozenset(missing),
             silent_s,
+            heard_s,
             silent_tree,
             tuple(submitted),
             b"".join(each.SerializeToString(deterministic=True) for each in submitted),
@@ -136,11 +141,17 @@ class Stalls:
     ) -> tuple[set[WorkerId], set[WorkerId], set[WorkerId]]:
         """Return whose switch answers them nothing, whose does, and of whom it is not known yet.
 
-        A worker that has not reported is in none of these.
+        A worker that has not reported is in none of these. Of one that has reported since before a
+        silent switch answered others, it is not known: the switch may answer it as well now.
         """
         fresh = self._fresh(workers, generation, now_s)
-        cut = {worker for worker, report in fresh.items() if report.silent_s >= SILENT_S}
         heard = {worker for worker, report in fresh.items() if not report.silent_s}
+        heard_s = min((fresh[worker].heard_s for worker in heard), default=float("-inf"))
+        cut = {
+            worker
+            for worker, report in fresh.items()
+            if report.silent_s >= SILENT_S and report.at_s - heard_s >= SILENT_S
+        }
         return cut, heard, fresh.keys() - cut - heard
 
     def silent_s(self, workers: set[WorkerId]) -> float:

@@ -11,6 +11,7 @@ others, beside it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import final
 
@@ -18,13 +19,14 @@ from ..credentials import Role
 from ..errors import PeerError, PeerRefusedError
 from ..peers import PeerServer
 from ..peers.connection import Connection
+from ..peers.event_loop import Timer
 from ..peers.frames import Frame
 from ..peers.tls_stream import calling
 
 ANSWER_S = 1.0
-"""Longest wait for an answer."""
+"""Longest wait for an answer, from the first call on."""
 NEXT_CALL_S = 0.15
-"""Wait for a connection before the next call."""
+"""Wait for a connection before the next call, and at least after the last one."""
 
 
 @final
@@ -37,7 +39,8 @@ class LifeSign:
         self._server, self._address = server, address
         self._on_answer: Callable[[bool], None] | None = on_answer
         self._connections: list[Connection] = []
-        self._timer = server.loop.call_later(ANSWER_S, self._expire)
+        self._timer: Timer | None = None
+        self._called_s = 0.0  # when the last call was made
         self._next_call = server.loop.call_later(0, self._call)
 
     def cancel(self) -> None:
@@ -82,12 +85,22 @@ class LifeSign:
             self._end(False)
             return
         self._connections.append(connection)
+        self._called_s = time.monotonic()
+        if self._timer is None:
+            self._timer = server.loop.call_later(ANSWER_S, self._expire)
 
     def _expire(self) -> None:
+        """Judge, unless the last call was made just now, as after a stall of the loop."""
+        rest_s = self._called_s + NEXT_CALL_S - time.monotonic()
+        if rest_s > 0 and not self._is_accepted:
+            self._next_call.cancel()
+            self._timer = self._server.loop.call_later(rest_s, self._expire)
+            return
         self._end(self._is_accepted)
 
     def _end(self, is_alive: bool) -> None:
-        self._timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         self._next_call.cancel()
         connections, self._connections = self._connections, []
         for connection in connections:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Final, final
 
 _LOGGER = logging.getLogger(__name__)
+_SEND_S: Final = 1.0
+"""How long a message waits for a service manager that does not read."""
 _SIGNS_PER_LIMIT: Final = 3
 """A process says so often that it is alive before its time is over: two may come late."""
 
@@ -85,6 +87,8 @@ class ServiceManager:
             return
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
-                sock.sendto(text.encode(), self._address)
+                sock.settimeout(_SEND_S)
+                sock.connect(self._address)  # else it would poll a socket that is always writable
+                sock.send(text.encode())
         except OSError as exc:
             _LOGGER.warning("the service manager is not told %r: %s", text, exc)

@@ -56,15 +56,22 @@ class Fetch:
         wait([self._future], self._timeout_s)
         if self._future.done():
             return self._future.result()
+        is_accepted = self._may_be_accepted
         with contextlib.suppress(
             PeerClosedError
         ):  # the server of this worker is closed, and the connection with it
             self._loop.post(self._close)
         host, port = self._call.address
-        if self._is_accepted:
+        if is_accepted:
             # The process may be in a call that lets no other thread run.
             raise ResultTimeoutError(f"worker at {host}:{port} did not answer in time")
         raise PeerUnreachableError(f"no worker answers at {host}:{port}")
+
+    @property
+    def _may_be_accepted(self) -> bool:
+        """Ask the kernel, too: the loop may be held up, even before it has called."""
+        connection = self._connection
+        return self._is_accepted or connection is None or connection.is_established
 
     def _open(self) -> None:
         try:

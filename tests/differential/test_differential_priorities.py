@@ -43,7 +43,11 @@ RATE_PPS, PERIOD_S = 1, 1.0
 QUEUE_PACKETS = 64
 """Room of each queue of BMv2."""
 _reason = missing_reason()
-pytestmark = [pytest.mark.bmv2, pytest.mark.skipif(_reason is not None, reason=str(_reason))]
+pytestmark = [
+    pytest.mark.bmv2,
+    pytest.mark.timeout(600),  # of attempts until the machine is fast enough for one
+    pytest.mark.skipif(_reason is not None, reason=str(_reason)),
+]
 
 
 def first_frames(queues: int) -> list[Frame]:

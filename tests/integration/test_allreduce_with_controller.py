@@ -19,6 +19,7 @@ from fake_switch import FakeSwitch
 from switchfold.hostlib import errors
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.session import Session
+from time_bound import until
 
 OPTIONS = SessionOptions(timeout_s=120.0, join_timeout_s=60.0, min_rto_s=0.01, initial_rto_s=0.02)
 
@@ -54,10 +55,9 @@ async def allreduce(sessions: list[Session], array: NDArray[Any]) -> list[NDArra
 
 def test_join_allreduce_barrier_close(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with running_controller(tmp_path, lease_s=1.0) as (server, _):
+        async with running_controller(tmp_path) as (server, _):
             switch = FakeSwitch(2, loss=0.02)
-            options = dataclasses.replace(OPTIONS, lease_s=1.0)
-            sessions = await join_all(server.address, switch, options=options)
+            sessions = await join_all(server.address, switch)
             array = np.arange(1000, dtype=np.int32)
             for result in await allreduce(sessions, array):
                 np.testing.assert_array_equal(result, 2 * array)
@@ -69,9 +69,15 @@ def test_join_allreduce_barrier_close(tmp_path: Path) -> None:
             for _ in range(2):
                 waits = [asyncio.to_thread(s.barrier, "epoch", 60.0) for s in sessions]
                 await asyncio.gather(*waits)
-            # Longer than the lease of one second: heartbeats keep the job.
             with pytest.raises(errors.BarrierTimeoutError):
                 await asyncio.to_thread(sessions[0].barrier, "lonely", 1.5)
+            # Heartbeats of workers that say nothing else renew their leases.
+            live = server.membership.live_job("train")
+            assert live is not None
+            leases = live.leases.values()
+            for _ in range(2):
+                now_s = asyncio.get_running_loop().time()
+                await until(lambda now_s=now_s: all(each.heard_s > now_s for each in leases))
             for result in await allreduce(sessions, array):
                 np.testing.assert_array_equal(result, 2 * array)
             await asyncio.gather(*(asyncio.to_thread(s.close) for s in sessions))
@@ -81,9 +87,9 @@ def test_join_allreduce_barrier_close(tmp_path: Path) -> None:
 
 def test_worker_that_never_joins_is_named(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with running_controller(tmp_path) as (server, _):
-            options = SessionOptions(join_timeout_s=4.0)
-            with pytest.raises(errors.WorkerArrivalError, match="1"):
+        async with running_controller(tmp_path, join_timeout_s=2.0) as (server, _):
+            options = SessionOptions(join_timeout_s=60.0)
+            with pytest.raises(errors.WorkerArrivalError, match="worker 1 of 2 never arrived"):
                 await asyncio.to_thread(join, server.address, FakeSwitch(2), 0, options=options)
 
     run(scenario())

@@ -82,9 +82,13 @@ def test_doctor_healthy_without_and_with_a_job(
         assert "none of them a symptom" in found["switch s1 packets"][1]
 
 
-def test_worker_that_never_arrives_is_named_within_its_time(whole: LiveTestbed) -> None:
-    with pytest.raises(errors.WorkerArrivalError) as info:
-        whole.join(0, 2, "alone", join_timeout_s=4)
+def test_worker_that_never_arrives_is_named_within_its_time(records: Path) -> None:
+    with (
+        # The worker itself waits longer, so that the verdict reaches it.
+        LiveTestbed(2, controller_options=("--join-timeout", "3")) as live,
+        pytest.raises(errors.WorkerArrivalError) as info,
+    ):
+        live.join(0, 2, "alone", join_timeout_s=60)
     assert "worker 1 of 2 never arrived within" in str(info.value)
 
 
@@ -103,13 +107,14 @@ def test_doctor_names_the_worker_that_has_not_arrived(whole: LiveTestbed) -> Non
 
 
 def test_worker_that_stops_is_named_within_the_timeout(whole: LiveTestbed) -> None:
-    with whole.sessions(3, timeout_s=2) as sessions:
+    with whole.sessions(3, timeout_s=5, lease_s=60) as sessions:
         sums(sessions)
         futures = [session.allreduce(ARRAY) for session in sessions[:2]]
         found = [future.exception(60) for future in futures]
-        for error in found:
-            assert isinstance(error, errors.WorkerMissingError)
-            assert error.worker_ids == [2]
+        assert all(isinstance(error, errors.AllreduceTimeoutError) for error in found), found
+        # Once the first one has given up and left, the job may change when the other's time is up.
+        named = [e.worker_ids for e in found if isinstance(e, errors.WorkerMissingError)]
+        assert named in ([[2]], [[2], [2]]), found
         with pytest.raises(errors.SessionBrokenError):
             sessions[0].allreduce(ARRAY)
 
@@ -163,30 +168,27 @@ def test_switch_killed_during_a_job_moves_it_to_the_hosts(frail: LiveTestbed) ->
 
 def test_switch_killed_during_a_job(records: Path) -> None:
     # The controller waits longer for another route than the workers do.
-    with LiveTestbed(3, controller_options=("--no-route", "600")) as frail:
+    waits = ("--no-route", "600", "--join-timeout", "15")
+    with LiveTestbed(3, controller_options=waits) as frail:
         check_killed_switch(frail)
 
 
 def check_killed_switch(frail: LiveTestbed) -> None:
     much = np.ones(10_000_000, np.int32)
-    with frail.sessions(2, timeout_s=10, has_peers=False) as sessions:
+    with frail.sessions(2, timeout_s=300, has_peers=False) as sessions:
         sums(sessions)
         futures = [session.allreduce(much) for session in sessions]
-
-        def await_errors() -> list[BaseException | None]:
-            return [future.exception(60) for future in futures]
-
-        with ThreadPoolExecutor(1) as pool:
-            frail.kill("s1")
-            waiting = pool.submit(await_errors)
-            wait_until(
-                lambda: frail.show("switch", "show", "s1")["state"] == "unreachable",
-                "controller sees it",
-            )
-            code, verdicts = frail.doctor()
-            for error in waiting.result():
-                assert isinstance(error, errors.SwitchUnreachableError)
-                assert "switch" in str(error)
+        frail.kill("s1")
+        wait_until(
+            lambda: frail.show("switch", "show", "s1")["state"] == "unreachable",
+            "controller sees it",
+        )
+        # The job is there as long as its sums have time left.
+        code, verdicts = frail.doctor()
+        futures += [session.allreduce(ARRAY, timeout_s=2) for session in sessions]
+        for error in [future.exception(60) for future in futures]:
+            assert isinstance(error, errors.SwitchUnreachableError), error
+            assert "switch" in str(error)
         assert code == 1
         testbed = f"testbed {frail.made.name}"
         assert failed(verdicts) == {testbed, "switch s1", "switch s1 control", "job train"}
@@ -198,14 +200,15 @@ def check_killed_switch(frail: LiveTestbed) -> None:
         with pytest.raises(errors.PortTakenError, match="taken"):
             frail.join(0, 1, "beside it")
     with pytest.raises(errors.JoinError, match="s1"):
-        frail.join(0, 1, "next", join_timeout_s=8.0)  # it waits for the switch to come back
+        frail.join(0, 1, "next")  # it waits for the switch to come back
 
 
 def test_heavy_loss_ends_at_the_timeout(records: Path) -> None:
     impairments = ("--impair", "1:in:loss=0.9,seed=1", "--impair", "1:out:loss=0.9,seed=2")
     with (
         LiveTestbed(2, switch_options=impairments) as live,
-        live.sessions(2, timeout_s=2) as sessions,
+        # Neither moved to the hosts nor evicted before the time is up.
+        live.sessions(2, timeout_s=2, lease_s=60, has_peers=False) as sessions,
     ):
         futures = [session.allreduce(np.ones(500_000, np.int32)) for session in sessions]
         found = [future.exception(60) for future in futures]

@@ -33,7 +33,8 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="raw sockets and network namespaces need root"),
 ]
 NEAR, FAR = f"sfi{os.getpid()}a", f"sfi{os.getpid()}b"
-ADDRESS, SWITCH = "10.213.10.1", "10.213.10.254"
+NETWORK = f"10.218.{os.getpid() % 256}"  # another run beside this one has its own route
+ADDRESS, SWITCH = f"{NETWORK}.1", f"{NETWORK}.254"
 SIZE = datagram_bytes(352)
 ROWS = 4
 

@@ -30,8 +30,10 @@ from switchfold.hostlib.transports.packet_filter import ETH_P_IP
 from switchfold.hostlib.transports.packet_socket import PACKET_IGNORE_OUTGOING, SOL_PACKET
 from switchfold.hostlib.transports.raw import RawTransport
 from time_bound import wait_until
+from veth_pair import bring_up
 
 NEAR, FAR = f"sfr{os.getpid()}a", f"sfr{os.getpid()}b"
+NETWORK = f"10.217.{os.getpid() % 256}"  # another run beside this one has its own route
 SIZE = datagram_bytes(352)
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets and veth need root")
 
@@ -43,10 +45,9 @@ def cable() -> Iterator[str]:
     with netlink as route:
         route.link("add", ifname=NEAR, kind="veth", peer={"ifname": FAR})
         try:
-            for name in (NEAR, FAR):
-                route.link("set", index=route.link_lookup(ifname=name)[0], state="up")
+            bring_up(NEAR, FAR)
             near = route.link_lookup(ifname=NEAR)[0]
-            route.addr("add", index=near, address="10.213.7.1", prefixlen=24)
+            route.addr("add", index=near, address=f"{NETWORK}.1", prefixlen=24)
             yield route.get_links(ifname=FAR)[0].get_attr("IFLA_ADDRESS")
         finally:
             route.link("del", index=route.link_lookup(ifname=NEAR)[0])
@@ -64,7 +65,7 @@ def far_socket() -> socket.socket:
 @pytest.mark.parametrize("values", [32, 352])
 def test_raw_allreduce_over_veth(cable: str, values: int) -> None:
     transport = RawTransport(NEAR)
-    assert transport.local.address == "10.213.7.1"
+    assert transport.local.address == f"{NETWORK}.1"
     assert len(parse_mac(transport.local.mac)) == 6
     view = JobView.on_one_switch(
         job=1,
@@ -73,7 +74,7 @@ def test_raw_allreduce_over_veth(cable: str, values: int) -> None:
         num_workers=1,
         slot_count=64,
         values_per_packet=values,
-        switch=Endpoint(address="10.213.7.254", mac=cable),
+        switch=Endpoint(address=f"{NETWORK}.254", mac=cable),
     )
     array = np.arange(200_000, dtype=np.int32)
     with running(far_socket(), frame_bytes(values), reflect_frames):
@@ -82,7 +83,7 @@ def test_raw_allreduce_over_veth(cable: str, values: int) -> None:
             np.testing.assert_array_equal(session.allreduce(array).result(60), array)
             assert session.statistics["value_packets_received"] == -(-200_000 // values)
             # The job moves to a switch with another address.
-            moved = Endpoint(address="10.213.7.253", mac=cable)
+            moved = Endpoint(address=f"{NETWORK}.253", mac=cable)
             new = replace(view, generation=3, switch=moved)
             session._engine.commit(new, 1, 0)  # pyright: ignore[reportPrivateUsage]
             np.testing.assert_array_equal(session.allreduce(array).result(60), array)
@@ -108,7 +109,7 @@ def test_raw_counts_datagrams_of_strangers(cable: str) -> None:
         closing(transport),
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger,
     ):
-        for switch in ("10.213.7.254", "10.213.7.253"):  # the second is a view change
+        for switch in (f"{NETWORK}.254", f"{NETWORK}.253"):  # the second is a view change
             transport.open(Endpoint(address=switch, mac=cable), 1452)
         for _ in range(5):
             stranger.sendto(bytes(1452), local)
@@ -121,7 +122,7 @@ def test_raw_counts_datagrams_of_strangers(cable: str) -> None:
 def frame_to(transport: RawTransport, far_mac: str, **changes: Any) -> bytes:
     """A frame with one datagram from the switch, but for the changes."""
     local = transport.local
-    fields = {"src": "10.213.7.254", "sport": UDP_PORT, "dport": local.udp_port, "bytes": SIZE}
+    fields = {"src": f"{NETWORK}.254", "sport": UDP_PORT, "dport": local.udp_port, "bytes": SIZE}
     fields |= changes
     packet = Ether(src=far_mac, dst=local.mac) / IP(src=fields["src"], dst=local.address)
     packet /= UDP(sport=fields["sport"], dport=fields["dport"]) / Raw(bytes(fields["bytes"]))
@@ -134,7 +135,7 @@ def test_raw_filters_other_ports_and_counts_the_rest_by_cause(cable: str) -> Non
     with closing(RawTransport(NEAR)) as transport, far_socket() as far:
         early = frame_to(transport, cable)
         far.send(early)  # nothing comes in before `open`
-        transport.open(Endpoint(address="10.213.7.254", mac=cable), SIZE)
+        transport.open(Endpoint(address=f"{NETWORK}.254", mac=cable), SIZE)
         good = frame_to(transport, cable)
         damaged = bytearray(good)
         damaged[-1] ^= 1
@@ -147,7 +148,7 @@ def test_raw_filters_other_ports_and_counts_the_rest_by_cause(cable: str) -> Non
             frame_to(transport, cable, dport=9),
             bytes(arp),
             bytes(fragment),
-            frame_to(transport, cable, src="10.213.7.253"),
+            frame_to(transport, cable, src=f"{NETWORK}.253"),
             frame_to(transport, cable, bytes=SIZE + 1),
             good[:-1],
             good + b"\0",
@@ -170,7 +171,7 @@ def test_raw_filters_other_ports_and_counts_the_rest_by_cause(cable: str) -> Non
 @pytest.mark.root
 def test_raw_counts_frames_without_room(cable: str) -> None:
     with closing(RawTransport(NEAR)) as transport, far_socket() as far:
-        transport.open(Endpoint(address="10.213.7.254", mac=cable), SIZE)
+        transport.open(Endpoint(address=f"{NETWORK}.254", mac=cable), SIZE)
         far.setblocking(True)
         good = frame_to(transport, cable)
         sent = 0
@@ -196,7 +197,7 @@ def test_raw_receive_returns_when_woken_or_over(cable: str) -> None:
     with closing(RawTransport(NEAR)) as transport:
         with pytest.raises(errors.TransportClosedError, match="is not open"):
             transport.receive(out, 0.0)
-        transport.open(Endpoint(address="10.213.7.254", mac=cable), SIZE)
+        transport.open(Endpoint(address=f"{NETWORK}.254", mac=cable), SIZE)
         transport.wake()
         assert transport.receive(out, 60.0) == 0
         assert transport.receive(out, 0.01) == 0

@@ -40,6 +40,7 @@ from switchfold.hostlib.transports.raw import RawTransport
 from switchfold.hostlib.transports.segmentation import SIOCETHTOOL, cuts_super_frames
 from switchfold.hostlib.transports.udp import UdpTransport
 from time_bound import wait_until
+from veth_pair import bring_up
 
 IPRoute = cast(Any, pyroute2).IPRoute
 NEAR, FAR = f"sfs{os.getpid()}a", f"sfs{os.getpid()}b"
@@ -65,8 +66,7 @@ def far_end() -> Iterator[socket.socket]:
     with IPRoute() as route:
         route.link("add", ifname=NEAR, kind="veth", peer={"ifname": FAR})
         try:
-            for name in (NEAR, FAR):
-                route.link("set", index=route.link_lookup(ifname=name)[0], state="up")
+            bring_up(NEAR, FAR)
             near = route.link_lookup(ifname=NEAR)[0]
             route.addr("add", index=near, address=ADDRESS, prefixlen=24)
             route.neigh("add", dst=f"{NETWORK}.254", lladdr="02:53:46:00:00:fe", ifindex=near)

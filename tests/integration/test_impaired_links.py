@@ -51,7 +51,7 @@ def testbed(
     target: Target = request.param
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state, "records_directory", lambda: records)
-        name = f"test-impair-{target}-{os.getpid()}"[:24]
+        name = f"imp-{target}-{os.getpid()}"  # of 24 characters at most
         with Testbed(single_switch(2), name=name, target=target, variant="narrow") as made:
             yield made
 

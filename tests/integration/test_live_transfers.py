@@ -23,7 +23,6 @@ from switchfold.hostlib.parameter_server import (
     ServerOptions,
 )
 from switchfold.hostlib.parameter_server.tables import DenseTensor, TableClient, TensorDefinition
-from switchfold.hostlib.parameter_server.tables.dense import Values
 from switchfold.hostlib.parameter_server.transfers import FabricWorker, TransferOptions
 from time_bound import wait_until
 
@@ -119,14 +118,18 @@ class Training:
             self.total += update
         return [outcome.parts[0].is_granted for outcome in outcomes]
 
-    def model(self, fate: str) -> Values:
-        """Return the model; it must have travelled with that fate: granted or ungranted."""
+    def check_model(self) -> str:
+        """Get the model, which must have all updates; return its fate: granted or ungranted."""
         counters = self.server.updates.counters
         before = Counter(counters)
-        model = self.workers[0].get().result(LIMIT_S)
-        sent = {name: counters[name] - before[name] for name in FATES}
-        assert sent == {name: int(name == f"{fate}_models") for name in FATES}
-        return model
+        assert np.array_equal(self.workers[0].get().result(LIMIT_S), self.total)
+        sent = [name for name in FATES for _ in range(counters[name] - before[name])]
+        assert len(sent) == 1, sent
+        return sent[0].removesuffix("_models")
+
+    def await_granted_model(self) -> None:
+        """Get models until one has travelled by a grant, which may come too late."""
+        wait_until(lambda: self.check_model() == "granted", "a granted model", LIMIT_S)
 
 
 def test_updates_travel_by_grants_and_go_on_without_the_controller(
@@ -135,10 +138,10 @@ def test_updates_travel_by_grants_and_go_on_without_the_controller(
     with Training(testbed, tmp_path / "log") as training:
         seeds = iter(range(1000))
         wait_until(lambda: all(training.push_all(next(seeds))), "grants for all", LIMIT_S)
-        assert np.array_equal(training.model("granted"), training.total)
+        training.await_granted_model()
         testbed.stop_controller()
         assert not any(training.push_all(next(seeds)))
-        assert np.array_equal(training.model("ungranted"), training.total)
+        assert training.check_model() == "ungranted"
         testbed.start_controller()
         wait_until(lambda: all(training.push_all(next(seeds))), "grants again", LIMIT_S)
-        assert np.array_equal(training.model("granted"), training.total)
+        training.await_granted_model()

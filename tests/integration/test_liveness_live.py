@@ -54,7 +54,7 @@ def test_change_waits_for_a_worker_that_does_not_run(testbed: LiveTestbed) -> No
 
 
 def test_worker_that_never_runs_again_is_lost_when_its_lease_is_over(testbed: LiveTestbed) -> None:
-    with Workers(testbed.made, "hung", 3, {2: {"LEASE_S": "3"}}) as workers:
+    with Workers(testbed.made, "hung", 3, {2: {"LEASE_S": "15"}}) as workers:
         workers[2].process.send_signal(signal.SIGSTOP)
         for worker in workers[:2]:
             worker.until_members(0, 1)

@@ -122,19 +122,22 @@ def test_eight_jobs_sum_as_if_each_were_alone(live: LiveTestbed) -> None:
         share = NUM_SLOTS * 7 // 8 // NUM_JOBS
 
         def are_shared() -> bool:
-            return all(share * 7 // 8 <= t.slot_count <= share for t in trainers)
+            return all(
+                share * 7 // 8 <= t.slot_count <= share
+                and live.show("job", "show", t.name)["path"] == "switch"
+                for t in trainers
+            )
 
         wait_until(
             are_shared,
             lambda: (
-                f"{share} slots for each of {[(t.name, t.slot_count) for t in trainers]}: "
+                f"{share} slots, at the switch, for {[(t.name, t.slot_count) for t in trainers]}: "
                 f"{live.show('job', 'list')} {live.show('switch', 'show', 's1')['leases']}"
             ),
             SETTLED_S,
         )
         check_slots(live, NUM_JOBS)
         shown = [live.show("job", "show", trainer.name) for trainer in trainers]
-        assert all(job["path"] == "switch" for job in shown)
         assert all(job["counts"]["completed"]["packets"] > 0 for job in shown)
         assert not any(job["counts"]["foreign_worker"]["packets"] for job in shown)
         assert train(trainers, 1) == [alone[job][1] for job in range(NUM_JOBS)]

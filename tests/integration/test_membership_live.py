@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -12,12 +13,21 @@ import pytest
 
 from job_workers import Workers, agree
 from live_testbed import LiveTestbed
+from time_bound import wait_until
 
 
 @pytest.fixture(scope="module")
 def testbed() -> Iterator[LiveTestbed]:
     with LiveTestbed(4, name=f"members-{os.getpid()}") as testbed:
         yield testbed
+
+
+def are_attached(testbed: LiveTestbed, job: str, number: int) -> bool:
+    code, out, _ = testbed.command("job", "show", job, "--json")
+    if code:
+        return False
+    states = [worker["state"] for worker in json.loads(out)["workers"]]
+    return states == ["joined"] * number
 
 
 @pytest.mark.parametrize("attempt", range(2))
@@ -58,6 +68,8 @@ def test_controller_restart_does_not_disturb(testbed: LiveTestbed) -> None:
         for worker in workers:
             while worker.next()["tensor"] < before + 20:
                 pass
+        # One that is not back at the controller is waited for.
+        wait_until(lambda: are_attached(testbed, "restart", 3), "all workers at the controller")
         workers[2].kill()
         for worker in workers[:2]:
             worker.until_members(0, 1)

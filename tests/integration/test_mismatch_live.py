@@ -66,7 +66,9 @@ def test_all_workers_are_told_what_differs(
     testbed: LiveTestbed, job: str, usual: Submit, other: Submit, text: str
 ) -> None:
     with testbed.sessions(NUM_WORKERS, job, straggler=POLICY) as workers:
-        for future in [tensor()(worker) for worker in workers]:
+        # A job that tolerates loss may let go what is late on a busy machine.
+        whole = tensor(tolerance=LossTolerance(loss=0))
+        for future in [whole(worker) for worker in workers]:
             np.testing.assert_array_equal(future.result(WAIT_S), NUM_WORKERS * SOME)
         for worker in workers:
             (other if worker.view.worker_id == 1 else usual)(worker)

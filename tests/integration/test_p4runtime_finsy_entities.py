@@ -11,17 +11,24 @@ from typing import Any
 
 import finsy
 import numpy as np
+import pytest
 from finsy.p4entity import P4ValueSetMember
 
+from switchfold.softswitch import compile_program
 from switchfold.softswitch.p4runtime.service.serve import serve
 from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
 from switchfold.softswitch.switch.switch import Switch
 
 PROGRAMS = Path(__file__).parents[1] / "pipeline" / "programs"
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 SECOND_NS = 1_000_000_000
 IPV4 = bytes.fromhex("4500001400010000401100000a0000010a000002")
 Scenario = Callable[[finsy.Switch, Switch], Coroutine[Any, Any, None]]
+
+
+@pytest.fixture(autouse=True)
+def _patient_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("finsy.p4client._DEFAULT_RPC_TIMEOUT", DEADLINE_S)
 
 
 def _run(scenario: Scenario) -> None:
@@ -33,6 +40,7 @@ def _run(scenario: Scenario) -> None:
         async with finsy.Switch("s1", server.address, options) as client:
             await asyncio.wait_for(scenario(client, switch), DEADLINE_S)
 
+    compile_program(PROGRAMS / "control_plane.json")  # takes longer than a client waits
     with Switch() as switch:
         for number in (1, 2, 3, 4):
             switch.ports.add(number, "mem")

@@ -11,14 +11,20 @@ import numpy as np
 import pytest
 
 from switchfold import p4src
+from switchfold.softswitch import compile_program
 from switchfold.softswitch.p4runtime.service.serve import serve
 from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
 from switchfold.softswitch.switch.switch import Switch
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 MAC = "02:00:00:00:00:01"
 ARP = bytes.fromhex("ffffffffffff0200000000010806") + bytes(46)
 Scenario = Callable[[finsy.Switch, Switch], Coroutine[Any, Any, None]]
+
+
+@pytest.fixture(autouse=True)
+def _patient_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("finsy.p4client._DEFAULT_RPC_TIMEOUT", DEADLINE_S)
 
 
 def _run(scenario: Scenario) -> None:
@@ -30,6 +36,7 @@ def _run(scenario: Scenario) -> None:
         async with finsy.Switch("s1", server.address, options) as client:
             await asyncio.wait_for(scenario(client, switch), DEADLINE_S)
 
+    compile_program(p4src.artefacts("narrow").json)  # takes longer than a client waits
     with Switch() as switch:
         for number in (1, 2):
             switch.ports.add(number, "mem")

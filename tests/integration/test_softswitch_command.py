@@ -26,12 +26,12 @@ from scapy.utils import rdpcap
 
 from refused_program import refused_problems, write_refused
 from switchfold import p4src
+from switchfold.softswitch import compile_program
 from switchfold.softswitch.compilation.runtime_library import build_runtime
 
 COMMAND = (sys.executable, "-m", "switchfold.softswitch")
-READY_S = 120.0
-"""A first run compiles the program."""
-ERROR_S = 120.0
+READY_S = 240.0
+ERROR_S = 240.0
 MAC = "02:00:00:00:00:09"
 MADE = p4src.artefacts("narrow")
 
@@ -78,7 +78,7 @@ def running(*options: str) -> Generator[Running]:
             addresses = {int(number): (host, int(port)) for number, host, port in ports}
             yield Running(process, found[1], addresses)
             process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=READY_S)
             assert process.returncode == 0, errors
             assert "Traceback" not in errors
         finally:
@@ -114,7 +114,7 @@ def test_packets_pass_with_impairments_and_capture(tmp_path: Path, start: str) -
             *("--impair", "2:out:duplication=1,seed=3"),
         )
         with running(*program, *options) as switch:
-            asyncio.run(asyncio.wait_for(forward(switch.grpc_address, 2), 60))
+            asyncio.run(asyncio.wait_for(forward(switch.grpc_address, 2), READY_S))
             left.sendto(packet(), switch.ports[1])
             arrived = [Ether(right.recv(2048)) for _ in range(2)]
     assert [(frame[Ether].dst, frame[IP].ttl) for frame in arrived] == [(MAC, 63)] * 2
@@ -144,8 +144,14 @@ def failing(*words: str, status: int = 1, env: dict[str, str] | None = None) -> 
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _runtime_is_built() -> None:
+def _programs_are_built() -> None:
     build_runtime()
+    compile_program(MADE.json)  # takes longer than a client waits
+
+
+@pytest.fixture(autouse=True)
+def _patient_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("finsy.p4client._DEFAULT_RPC_TIMEOUT", READY_S)
 
 
 def test_file_that_is_missing() -> None:

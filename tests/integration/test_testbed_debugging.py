@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from switchfold import p4src
 from switchfold.bmv2_topos import Testbed, state
@@ -57,7 +57,7 @@ def test_trace_and_captures_tell_what_the_switch_did(tmp_path: Path) -> None:
         wait_until(
             lambda: "out: port" in trace.read_text("utf-8"), lambda: trace.read_text("utf-8")
         )
-        captures = [read_pcap(tmp_path / "pcap" / "s1" / f"port{port}.pcap") for port in (1, 2)]
+    captures = [read_pcap(tmp_path / "pcap" / "s1" / f"port{port}.pcap") for port in (1, 2)]
     text = trace.read_text("utf-8")
     assert "operation=1 OPERATION_AGGREGATE_ADD" in text
     assert "worker_admission.p4:" in text, "the P4 lines are found"
@@ -71,9 +71,12 @@ def test_rates_and_entries_of_a_running_switch(
         sum_once(testbed)
         path = live_file(testbed.name, None)
         assert path == tmp_path / "live" / "s1.live"
-        shown = CliRunner().invoke(live, ["--name", testbed.name, "s1"])
-        assert shown.exit_code == 0, shown.output
-        assert "ipv4_forward" in shown.output
+
+        def show() -> Result:
+            return CliRunner().invoke(live, ["--name", testbed.name, "s1"])
+
+        wait_until(lambda: "ipv4_forward" in show().output, lambda: show().output)
+        assert show().exit_code == 0
         entries = tmp_path / "s1.txtpb"
         words = ["--controller", testbed.controller_address, "--out", str(entries)]
         assert run(["switch", "entries", "s1", *words]) == 0

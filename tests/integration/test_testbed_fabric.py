@@ -54,6 +54,11 @@ def records(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
     return root
 
 
+@pytest.fixture(autouse=True)
+def _patient_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("finsy.p4client._DEFAULT_RPC_TIMEOUT", 120.0)
+
+
 class Station:
     """A host's own UDP socket in mode veth; in mode udp its link, which carries frames."""
 
@@ -245,7 +250,7 @@ def test_rates_and_ecn_are_set_as_asked() -> None:
 
     def shaped() -> dict[str, int]:
         listed = subprocess.run(
-            ["tc", "-j", "qdisc", "show"], check=True, capture_output=True, timeout=60
+            ["tc", "-j", "qdisc", "show"], check=True, capture_output=True, timeout=240
         )
         return {
             queue["dev"]: 8 * queue["options"]["rate"]

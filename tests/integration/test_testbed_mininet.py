@@ -23,6 +23,7 @@ from switchfold.bmv2_topos.network.namespaces import (
 )
 from switchfold.bmv2_topos.processes.daemons import Target
 from switchfold.bmv2_topos.processes.processes import start_process
+from time_bound import wait_until
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 WORKER = """
@@ -108,7 +109,7 @@ def test_mininet_pings_and_sums_through_our_switches(
             namespace=around,
         )
         try:
-            status = fabric.wait(timeout_s=120)
+            status = fabric.wait(timeout_s=270)
         finally:
             fabric.stop()
         text = fabric.log.read_text()
@@ -119,6 +120,8 @@ def test_mininet_pings_and_sums_through_our_switches(
         assert "rate 100Mbit" in told["shapers"]["h1"]
         assert "rate 50Mbit" in told["shapers"]["s1"]
         assert [name for _, name in call_in_namespace(around, socket.if_nameindex)] == ["lo"]
-        assert not processes_of(run_directory)
+        wait_until(
+            lambda: not processes_of(run_directory), lambda: f"left: {processes_of(run_directory)}"
+        )
     finally:
         remove_namespace(around)

@@ -85,7 +85,7 @@ def test_hosts_see_only_their_link_with_permanent_neighbours() -> None:
     )
     with network(2, name="host") as made:
         process = made.start("show", [sys.executable, "-c", show], node=made.topology.hosts[1])
-        assert process.wait(timeout_s=60) == 0
+        assert process.wait(timeout_s=240) == 0
         output = process.log.read_text()
         assert "['lo', 'h2-eth0']" in output
         for address, mac in (
@@ -143,7 +143,7 @@ def test_frames_cross_with_checksums_and_are_counted() -> None:
         with namespaces.call_in_namespace(switch_namespace, listen) as receiver:
             sender = made.start("send", [sys.executable, "-c", send], node=made.topology.hosts[0])
             frame = receiver.recv(2000)
-            assert sender.wait(timeout_s=60) == 0
+            assert sender.wait(timeout_s=240) == 0
         assert len(frame) == 14 + 20 + 8 + 1000
         assert frame[:12].hex() == "0200000000fe" + "020000000001"
         words = frame[26:34] + b"\0\x11" + frame[38:40] + frame[34:]

@@ -25,7 +25,7 @@ def fabric() -> Iterator[Testbed]:
 
 
 def run(fabric: Testbed, *words: str) -> Result:
-    arguments = ["run", "--name", fabric.name, "--timeout", "60", *words]
+    arguments = ["run", "--name", fabric.name, "--timeout", "240", *words]
     return CliRunner().invoke(command, arguments)
 
 

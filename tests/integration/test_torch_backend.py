@@ -18,6 +18,8 @@ from time_bound import wait_until
 from torch_ranks import RankEnd, TorchTestbed, load_torch, require_torch, run_ranks
 
 require_torch()
+pytestmark = pytest.mark.timeout(600)
+LIMIT_S = 540.0
 
 
 def fork_and_end() -> None:
@@ -53,7 +55,7 @@ def sums(rank: int) -> dict[str, Any]:
         group: Any = dist.group.WORLD
         assert group.session is not None
         # Gloo's own, which PyTorch lets through for groups of that name alone.
-        dist.monitored_barrier(timeout=timedelta(seconds=90), wait_all_ranks=True)
+        dist.monitored_barrier(timeout=timedelta(seconds=LIMIT_S), wait_all_ranks=True)
         dist.monitored_barrier(dist.new_group(backend="gloo"))
         assert group.session.statistics["value_packets_sent"] > 0
         return {
@@ -66,7 +68,7 @@ def sums(rank: int) -> dict[str, Any]:
 
 
 def test_sums_run_on_the_switch_and_the_rest_by_gloo(torch_testbed: TorchTestbed) -> None:
-    results = run_ranks("test_torch_backend:sums", 4, testbed=torch_testbed)
+    results = run_ranks("test_torch_backend:sums", 4, testbed=torch_testbed, timeout_s=LIMIT_S)
     for result in results:
         assert result["backend"] == "switchfold"
         once = [4 * value + 6 for value in range(1000)]
@@ -102,6 +104,7 @@ def test_forked_workers_print_nothing(torch_testbed: TorchTestbed) -> None:
         2,
         testbed=torch_testbed,
         ends=ends,
+        timeout_s=LIMIT_S,
     )
     assert results == [[10.0, 10.0]] * 2
     assert ends == [RankEnd(0, "")] * 2

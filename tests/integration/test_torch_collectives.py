@@ -9,6 +9,8 @@ import signal
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from switchfold.bmv2_topos.processes.free_ports import free_port
 from time_bound import wait_until
 from torch_ranks import RankEnd, TorchTestbed, load_torch, require_torch, run_ranks
@@ -19,6 +21,8 @@ import torch_move_cases  # noqa: E402
 import torch_sum_cases  # noqa: E402
 from torch_scene import CASES, battery_differences, run_battery  # noqa: E402
 
+pytestmark = pytest.mark.timeout(600)
+LIMIT_S = 540.0
 CASE_MODULES = {torch_move_cases.__name__, torch_sum_cases.__name__}
 NUM_RANKS = 4
 INTERRUPTED = (0, 1, 2)
@@ -71,7 +75,7 @@ def compare(rank: int, ports: list[int]) -> dict[str, Any]:
             init_method=f"tcp://127.0.0.1:{port}",
             rank=rank,
             world_size=NUM_RANKS,
-            timeout=timedelta(seconds=60),
+            timeout=timedelta(seconds=LIMIT_S),
         )
         seen[backend] = run_battery(torch, dist, rank, NUM_RANKS, backend)
         if backend == "gloo":
@@ -102,6 +106,7 @@ def test_collectives_give_what_gloo_gives(torch_testbed: TorchTestbed) -> None:
         job=JOB,
         interrupted=INTERRUPTED,
         ends=ends,
+        timeout_s=LIMIT_S,
     )
     for rank, end in enumerate(ends):
         assert end.status == (-signal.SIGINT if rank in INTERRUPTED else 0), end

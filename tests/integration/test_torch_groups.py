@@ -17,6 +17,8 @@ from switchfold.hostlib.summation.quantization import error_bound
 from torch_ranks import TorchTestbed, load_torch, require_torch, run_ranks
 
 require_torch()
+pytestmark = pytest.mark.timeout(600)
+LIMIT_S = 540.0
 NUM_RANKS = 4
 NARROW_VALUES = 32
 """Values of a packet of the testbed's program."""
@@ -101,7 +103,7 @@ def _debugged(torch: Any, dist: Any, rank: int) -> dict[str, Any]:
     # A rank that leaves disconnects those that still compare.
     store = dist.distributed_c10d._get_default_store()
     store.set(f"done {rank}", "")
-    store.wait([f"done {r}" for r in range(NUM_RANKS)], timedelta(seconds=90))
+    store.wait([f"done {r}" for r in range(NUM_RANKS)], timedelta(seconds=LIMIT_S))
     return seen
 
 
@@ -115,7 +117,7 @@ def see(rank: int, ports: list[int], places: list[dict[str, str]]) -> dict[str, 
             init_method=f"tcp://127.0.0.1:{ports.pop()}",
             rank=rank,
             world_size=NUM_RANKS,
-            timeout=timedelta(seconds=60),
+            timeout=timedelta(seconds=LIMIT_S),
         )
 
     first = dict(os.environ)
@@ -152,6 +154,7 @@ def test_groups_devices_debugging_and_errors_of_sums(roomy_testbed: TorchTestbed
         NUM_RANKS,
         testbed=roomy_testbed,
         arguments={"ports": [free_port() for _ in range(4)], "places": places},
+        timeout_s=LIMIT_S,
     )
     for rank, seen in enumerate(results):
         for backend in ("cpu:gloo,cuda:switchfold", "cpu:switchfold,cuda:gloo"):

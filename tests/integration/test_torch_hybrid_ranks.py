@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from torch_ranks import RankFailure, TorchTestbed, require_torch, run_ranks
 
 require_torch()
@@ -11,12 +13,14 @@ require_torch()
 NUM_RANKS = 3
 
 
+@pytest.mark.timeout(600)
 def test_ranks_train_by_mixed_schemes_until_one_dies(torch_testbed: TorchTestbed) -> None:
     said = run_ranks(
         "torch_hybrid_cases:whole_run",
         NUM_RANKS,
         testbed=torch_testbed,
         preload=("torch._dynamo",),
+        timeout_s=540.0,
         check=False,
     )
     dead = said.pop()

@@ -18,6 +18,7 @@ from torch_ranks import TorchTestbed, require_torch, run_ranks
 
 require_torch()
 
+pytestmark = pytest.mark.timeout(600)
 NUM_RANKS = 4
 TOLERANCE = LossTolerance(loss=0.1)
 CASES = [*(f"hook {fill}" for fill in FillPolicy), "backend zero", "hybrid previous"]
@@ -37,6 +38,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
             testbed=testbed,
             arguments={"folder": str(tmp_path_factory.mktemp("lossy"))},
             preload=("torch._dynamo", "lossy_ranks"),
+            timeout_s=540.0,
         )
 
 

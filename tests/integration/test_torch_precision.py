@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from exact_oracle import IDIOMS, exact_sum
 from switchfold.bmv2_topos.processes.free_ports import free_port
@@ -17,6 +18,7 @@ NUM_RANKS = 4
 BUCKETS = ("buckets", "compiled", "checkpointed", "unused parameters")
 
 
+@pytest.mark.timeout(600)
 def test_sums_are_exact_and_buckets_in_blocks(torch_testbed: TorchTestbed) -> None:
     results = run_ranks(
         "precision_cases:see",
@@ -24,6 +26,7 @@ def test_sums_are_exact_and_buckets_in_blocks(torch_testbed: TorchTestbed) -> No
         testbed=torch_testbed,
         arguments={"num_ranks": NUM_RANKS, "ports": [free_port() for _ in range(3)]},
         preload=("torch._dynamo",),
+        timeout_s=540.0,
     )
     for seen in results:
         for number, (dtype, values) in enumerate(IDIOMS):

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from torch_ranks import TorchTestbed, load_torch, require_torch, run_ranks
 
 require_torch()
@@ -97,6 +99,7 @@ def _call_with_a_name() -> None:
         dist.broadcast(tensor, 0)
 
 
+@pytest.mark.timeout(600)
 def test_profiles_show_each_collective_from_begin_to_end(torch_testbed: TorchTestbed) -> None:
     for rank, said in enumerate(
         run_ranks(
@@ -104,6 +107,7 @@ def test_profiles_show_each_collective_from_begin_to_end(torch_testbed: TorchTes
             NUM_RANKS,
             testbed=torch_testbed,
             preload=("torch._dynamo",),
+            timeout_s=540.0,
         )
     ):
         for profiler in ("autograd", "torch"):

@@ -18,6 +18,7 @@ from torch_ranks import TorchTestbed, load_torch, require_torch, run_ranks
 
 require_torch()
 
+pytestmark = pytest.mark.timeout(600)
 NUM_RANKS = 2
 NUM_STEPS = 3
 INPUTS = 400
@@ -84,6 +85,7 @@ def traces(torch_testbed: TorchTestbed, tmp_path_factory: pytest.TempPathFactory
         testbed=torch_testbed,
         environment={"SWITCHFOLD_TRACE": str(folder)},
         preload=("torch._dynamo",),
+        timeout_s=540.0,
     )
     assert results[0] == results[1]
     assert results[0]["bytes"] == 4 * (60 * INPUTS + 60 + 300 * 60 + 300)

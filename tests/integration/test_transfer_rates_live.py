@@ -22,7 +22,7 @@ NUM_VALUES = 1 << 17
 """0.2 s at 20 Mbit/s."""
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
-pytestmark = [pytest.mark.root, needs_root, pytest.mark.slow]
+pytestmark = [pytest.mark.root, needs_root, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

@@ -24,6 +24,14 @@ FIRST_SLOT = 64
 _serial = itertools.count(FIRST_SERIAL)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _patient_client() -> Iterator[None]:
+    """Let finsy wait longer than a busy machine stands still."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("finsy.p4client._DEFAULT_RPC_TIMEOUT", 120.0)
+        yield
+
+
 def _open_bmv2(variant: p4src.Variant) -> Target:
     reason = bmv2_target.missing_reason()
     if reason is not None:

@@ -37,7 +37,7 @@ from time_bound import wait_until
 MARK_DEPTH = 48
 """CONGESTION_MARK_DEPTH of constants.p4."""
 FRAMES = MARK_DEPTH + 12
-RATE_PPS = 25
+RATE_PPS = 10
 """Rate of BMv2's queue."""
 FILLED_S = (FRAMES - MARK_DEPTH - 2) / RATE_PPS
 """If all frames are in the queue within this time, it has only grown."""

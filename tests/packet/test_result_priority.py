@@ -186,6 +186,7 @@ def answered(kind: str, frames: Sequence[bytes]) -> list[bytes]:
     return left
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "kind", ["softswitch", pytest.param("bmv2", marks=[pytest.mark.bmv2, pytest.mark.root])]
 )

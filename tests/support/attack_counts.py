@@ -25,7 +25,7 @@ GUARDS = (
     Outcome.FOREIGN_RESULT,
 )
 """Outcomes that no lawful packet has."""
-COUNTED_S = 60.0
+COUNTED_S = 120.0
 """Within this time all packets of an attack are in the counters that commands show."""
 Counts = Counter[tuple[str, str, str]]
 """Packets by switch, job ("" for the switch as a whole) and cause."""

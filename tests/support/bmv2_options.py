@@ -21,7 +21,7 @@ def thrift_options() -> list[str]:
 
     Without it such a build listens on one fixed port.
     """
-    usage = subprocess.run([BINARY, "--help"], capture_output=True, check=False, timeout=20)
+    usage = subprocess.run([BINARY, "--help"], capture_output=True, check=False, timeout=120)
     if b"--thrift-port" not in usage.stdout + usage.stderr:
         return []
     return ["--thrift-port", str(free_tcp_port())]

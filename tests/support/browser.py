@@ -25,7 +25,7 @@ needs_browser = pytest.mark.skipif(
     DRIVER is None or CHROMIUM is None,
     reason="needs chromium and chromedriver (on Debian: apt-get install chromium chromium-driver)",
 )
-_ANSWER_S = 60.0
+_ANSWER_S = 120.0
 _OPTIONS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
     *("--no-first-run", "--disable-background-networking", "--disable-component-update"),

@@ -28,7 +28,8 @@ from switchfold.hostlib.credentials.grpc_channels import open_channel
 from switchfold.hostlib.credentials.tokens import token_metadata
 from switchfold.hostlib.slots.wire import WIRE_VERSION
 
-TEST_TIMEOUT_S = 90.0
+TEST_TIMEOUT_S = 240.0
+"""Below pytest's limit, so that a scenario that hangs is cancelled and cleans up."""
 _T = TypeVar("_T")
 
 HOSTS = tuple(

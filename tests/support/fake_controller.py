@@ -8,6 +8,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent import futures
+from contextlib import suppress
 from typing import Any, cast
 
 import grpc
@@ -79,10 +80,14 @@ class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
                 self.seen.append(message)
                 self.changed.notify_all()
             yield from self.answer(message, context)
-            while not self.pushed.empty():
-                yield self.pushed.get()
+            yield from self._taken()
             if message.HasField("leave"):
                 return
+
+    def _taken(self) -> Iterator[api.ControllerMessage]:
+        with suppress(queue.Empty):  # another stream may have taken the last one
+            while True:
+                yield self.pushed.get_nowait()
 
     def push(self, message: api.ControllerMessage) -> None:
         """Send a message with the answer to the worker's next one, a heartbeat at the latest."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, defaultdict
 
 from fake_transfers import Caller, FakeTransfers, expected, server, worker
@@ -43,15 +44,17 @@ class GroupPolicy:
         self._waiting: defaultdict[int, list[tuple[int, api.TransferRequested]]]
         self._waiting = defaultdict(list)
         self._num_placed: Counter[int] = Counter()
+        self._lock = threading.Lock()
 
     def __call__(self, fake: FakeTransfers, caller: Caller, message: api.StationMessage) -> None:
         """Take what a station says."""
         if not message.HasField("requested"):
             return
         server_id = message.requested.server_id
-        self._waiting[server_id].append((caller.station_id, message.requested))
-        if len(self._waiting[server_id]) == self.size:
-            self._grant(fake, self._waiting.pop(server_id))
+        with self._lock:  # each stream has a thread of its own
+            self._waiting[server_id].append((caller.station_id, message.requested))
+            if len(self._waiting[server_id]) == self.size:
+                self._grant(fake, self._waiting.pop(server_id))
 
     def _grant(self, fake: FakeTransfers, members: list[tuple[int, api.TransferRequested]]) -> None:
         told = fake.said(worker(self.aggregator), "register")[-1].aggregator

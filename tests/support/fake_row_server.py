@@ -49,14 +49,19 @@ class FakeRowServer:
         return self
 
     async def send(self, **message: Any) -> None:
+        """Send a message; one after the stream's end is lost."""
+        data = pb.RowServerMessage(**message).SerializeToString()
+        over = suppress(asyncio.InvalidStateError, grpc.aio.AioRpcError, grpc.aio.InternalError)
         async with self._writing:  # two writes at a time are an error in gRPC
-            await self._call.write(pb.RowServerMessage(**message))
+            with over:
+                await self._call.wait_for_connection()
+                # Not `write`: while a stream ends, it replaces the status by an error.
+                await self._call._cython_call.send_serialized_message(data)
 
     async def _beat(self) -> None:
-        with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # the stream is over
-            while True:
-                await asyncio.sleep(1.0)
-                await self.send(heartbeat=pb.Heartbeat())
+        while not self._call.done():
+            await asyncio.sleep(1.0)
+            await self.send(heartbeat=pb.Heartbeat())
 
     async def set_rows(self, view: pb.RowView, number: int, *rows: tuple[int, int, int]) -> None:
         """Set rows of (row, epoch, exponent)."""

@@ -25,6 +25,10 @@ from switchfold.hostlib.credentials.tokens import token_metadata
 
 UPDATE_BYTES = 12_500_000
 """1 s at 100 Mbit/s."""
+PATIENT = dict.fromkeys(
+    ("lease_s", "reconnect_grace_s", "overdue_least_s", "server_wait_s"), 3600.0
+)
+"""Nobody is lost and nothing is given up, however slow the machine is."""
 
 
 class FakeStation:
@@ -159,10 +163,10 @@ async def transfer_controller(
 ) -> AsyncGenerator[ControllerServer]:
     """Run a controller whose hosts h1, h2, ... at switch s1 have so many Mbit/s.
 
-    `transfers` are options of transfers. A second switch, s2, has as many further hosts, and one
-    link to s1.
+    `transfers` are options of transfers, whose waits are `PATIENT` by default. A second switch,
+    s2, has as many further hosts, and one link to s1.
     """
-    transfers = TransferConfig(**options.pop("transfers", {}))
+    transfers = TransferConfig(**(PATIENT | options.pop("transfers", {})))
     async with AsyncExitStack() as stack:
         fakes = [await stack.enter_async_context(fake_switch()) for _ in range(num_switches)]
         config = make_config(folder, *fakes, transfers=transfers, **options)

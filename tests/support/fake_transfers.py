@@ -193,7 +193,7 @@ class FakeTransfers(transfers_pb2_grpc.TransfersServicer):
         ]
 
     def wait_for(self, caller: Caller, kind: str, count: int = 1) -> list[Any]:
-        """Wait until a station has said so many messages of a kind; return them."""
+        """Wait until a station has said `count` messages of a kind, or more; return all of them."""
         with self.changed:
             is_there = self.changed.wait_for(lambda: len(self.said(caller, kind)) >= count, WAIT_S)
             assert is_there, (caller, kind, self.seen)

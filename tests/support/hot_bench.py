@@ -41,7 +41,7 @@ from switchfold.hostlib.transports.udp import UdpTransport
 from table_cases import FakeClient, ServiceBench
 from worker_packets import push_packets, read_packets
 
-WAIT_S: Final = 30.0
+WAIT_S: Final = 60.0
 FLUSH_S: Final = 0.01
 TABLE: Final = TableDefinition(name="hot", width=4, hot_keys=16)
 HOT_KEYS: Final = np.arange(16)

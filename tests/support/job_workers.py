@@ -20,7 +20,7 @@ from switchfold.bmv2_topos import Testbed
 from switchfold.bmv2_topos.network.namespaces import namespace_path
 
 WORKER = Path(__file__).parent / "membership_worker.py"
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 
 
 class WorkerProcess:

@@ -23,7 +23,7 @@ from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.session import Session
 from time_bound import wait_until
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 
 
 class LiveTestbed:

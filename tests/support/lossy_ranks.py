@@ -31,7 +31,7 @@ from switchfold.hostlib.session import Session
 from switchfold.hostlib.torch.ddp.hooks import SwitchfoldState, allreduce_hook
 from switchfold.hostlib.torch.hybrid.hybrid_parallel import HybridParallel
 
-TIMEOUT = timedelta(seconds=90)
+TIMEOUT = timedelta(seconds=240)
 TOLERANCE = LossTolerance(loss=0.1)
 LOSSY, WHOLE = 32 * 200 - 5, 32 * 50
 """Elements of the parameter that tolerates loss, and of the one that does not."""

@@ -36,8 +36,8 @@ def main() -> None:
     worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
     session = join_from_environment(
         SessionOptions(
-            join_timeout_s=60.0,
-            timeout_s=60.0,
+            join_timeout_s=120.0,
+            timeout_s=120.0,
             lease_s=float(os.environ.get("LEASE_S", "60")),
             retain_bytes=int(os.environ.get("RETAIN_BYTES", SessionOptions.retain_bytes)),
         )
@@ -55,7 +55,7 @@ def main() -> None:
             array = np.full(size, (worker_id + 1) * (tensor + 1), np.int32)
             try:
                 future = session.allreduce(array)
-                result = future.result(60.0)
+                result = future.result(120.0)
             except HostlibError as error:
                 print(json.dumps({"error": str(error), "kind": type(error).__name__}), flush=True)
                 return

@@ -16,7 +16,7 @@ from typing import Any
 from switchfold.bmv2_topos import leaf_spine
 from switchfold.bmv2_topos.mininet_adapter import FabricNet
 
-DEADLINE_S = 60
+DEADLINE_S = 120
 
 
 def main(target: Any, run_directory: Path, worker: list[str]) -> None:

@@ -114,7 +114,7 @@ def see(rank: int, num_ranks: int, ports: list[int]) -> dict[str, Any]:
             init_method=f"tcp://127.0.0.1:{port}",
             rank=rank,
             world_size=num_ranks,
-            timeout=timedelta(seconds=60),
+            timeout=timedelta(seconds=240),
         )
         if setting == "auto":
             seen |= _sums(rank, num_ranks)

@@ -38,6 +38,8 @@ from time_bound import wait_until
 WAIT_S = 60.0
 VALUES = 1000
 JOB = "train"
+HOLD = {"lease_s": 10.0}
+"""For so long, and promote_after_s, a server holds its commits when its controller ends."""
 
 
 class ControllerThread:
@@ -114,7 +116,7 @@ class ReplicaScene:
         """By version, the model of the server and of the replica."""
         self._stack = contextlib.ExitStack()
         try:
-            options = {"log": self.timeline, "promote_after_s": 0.3, **transfers}
+            options = {"log": self.timeline, "promote_after_s": 0.3, **HOLD, **transfers}
             rates = (100, replica_mbit, *([100] * self._num_workers))
             self.controller = ControllerThread(folder, rates, options)
             self._stack.callback(self.controller.close)

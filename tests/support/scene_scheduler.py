@@ -124,9 +124,13 @@ class SceneScheduler:
 
     def gather(self, count: int) -> None:
         """Wait until so many workers wait, and grant a group of them."""
-        wait_until(lambda: sum(map(bool, self._waiting.values())) >= count, f"{count} requests")
+        wait_until(lambda: self._num_waiting() >= count, f"{count} requests")
         with self._lock:
             self._grant()
+
+    def _num_waiting(self) -> int:
+        with self._lock:
+            return sum(map(bool, self._waiting.values()))
 
     def _grant(self) -> None:
         first = {worker: found.pop(0) for worker, found in self._waiting.items() if found}

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from switchfold.hostlib.observing.metric import MetricDefinition, MetricSamples
 
-_TIMEOUT_S = 30.0
+_TIMEOUT_S = 60.0
 
 
 class ScrapedMetrics:

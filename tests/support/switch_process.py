@@ -19,7 +19,7 @@ from bmv2_options import thrift_options
 from switchfold.bmv2_topos.processes.daemons import NUM_PRIORITIES
 from switchfold.controller.api.endpoint import connect
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 
 
 def bmv2_command(address: str) -> list[str]:

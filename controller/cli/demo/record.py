@@ -34,6 +34,8 @@ class WorkerRecord:
     """Switchfold packets, retransmissions and probes included."""
     packets_received: int
     """Switchfold packets that reached the session, refused ones included."""
+    packets_under_way: int
+    """Packets of the last sum that were sent again: they, or their answers, may come later."""
 
     def write(self, path: Path) -> None:
         """Write the record as an .npz file."""
@@ -47,6 +49,7 @@ class WorkerRecord:
             training_s=self.training_s,
             packets_sent=self.packets_sent,
             packets_received=self.packets_received,
+            packets_under_way=self.packets_under_way,
         )
 
     @classmethod
@@ -62,6 +65,7 @@ class WorkerRecord:
                 training_s=float(raw["training_s"]),
                 packets_sent=int(raw["packets_sent"]),
                 packets_received=int(raw["packets_received"]),
+                packets_under_way=int(raw["packets_under_way"]),
             )
 
 

@@ -54,6 +54,7 @@ def train(session: Session, schedule: Schedule, digits: Digits) -> WorkerRecord:
     training_s = time.perf_counter() - start_s
     session.barrier("end")
     # Links deliver in order: once this sum is done, all earlier packets have arrived, too.
+    again_before = packets_again(session)
     session.allreduce(np.zeros(1, np.int32)).result()
     sent, received = packet_counts(session)
     return WorkerRecord(
@@ -65,7 +66,15 @@ def train(session: Session, schedule: Schedule, digits: Digits) -> WorkerRecord:
         training_s=training_s,
         packets_sent=sent,
         packets_received=received,
+        packets_under_way=packets_again(session) - again_before,
     )
+
+
+def packets_again(session: Session) -> int:
+    """Return how many packets a session has sent that are no first contribution."""
+    statistics = session.statistics
+    kinds = ("exponent_packets_retransmitted", "value_packets_retransmitted", "probe_packets_sent")
+    return sum(int(statistics[kind]) for kind in kinds)
 
 
 def packet_counts(session: Session) -> tuple[int, int]:

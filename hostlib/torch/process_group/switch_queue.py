@@ -32,7 +32,7 @@ from ..errors import (
 from ..session_use import use_of
 from ..staging.staging import Staging
 from .failure_report import FailureReport, look_pauses_s
-from .memory_use import MemoryUse
+from .memory_use import CopiesBack, MemoryUse
 from .work import SwitchfoldWork
 
 JOIN_S: Final = 5.0
@@ -94,6 +94,7 @@ class SwitchQueue:
         self._is_closed = False
         self._num_staged = 0
         self._memory = MemoryUse()
+        self._copies = CopiesBack()
         self._to_submit: queue.SimpleQueue[_Staged | None] = queue.SimpleQueue()
         self._to_finish: queue.SimpleQueue[_Submitted | None] = queue.SimpleQueue()
         self._submitter: threading.Thread | None = None
@@ -134,6 +135,9 @@ class SwitchQueue:
         """
         with self._lock:
             before = self._memory.users(tensors)
+            copies = self._copies.into(tensors)
+        for caller_waits in copies:  # of works that have ended
+            caller_waits()
         for work in before:
             work.wait_for_end()
             work.make_visible()
@@ -141,17 +145,19 @@ class SwitchQueue:
     def close(self) -> None:
         """End all threads; the session should be closed, which ends pending transfers.
 
-        With an open session, or callbacks that block, threads may still run after JOIN_S.
+        With an open session, a device that hangs, or callbacks that block, threads may still run
+        after JOIN_S; what they submit then ends, too.
         """
         deadline_s = time.monotonic() + JOIN_S
         with self._lock:
             self._is_closed = True
             submitter = self._submitter
         if submitter is not None:
-            # Before the finishers, which must finish what it submits.
+            # It ends the finishers, which must finish what it submits.
             self._to_submit.put(None)
             _join(submitter, deadline_s)
-        self._to_finish.put(None)
+        if submitter is None or not submitter.is_alive():
+            self._to_finish.put(None)
         while True:  # a finisher that runs callbacks may have started another
             with self._lock:
                 if not self._finishers:
@@ -210,6 +216,7 @@ class SwitchQueue:
                 self._num_staged -= 1
             # This thread must not keep the tensors alive while it waits.
             del staged, transfer, before
+        self._to_finish.put(None)
 
     def _finish_all(self) -> None:
         while True:
@@ -220,9 +227,12 @@ class SwitchQueue:
                     return
                 work = item[0].work
                 error = self._finish(*item)
-                with self._lock:
+                visibility = item[0].staging.visibility()
+                with self._lock:  # a work that `settle` does not find has ended
                     self._memory.remove(work)
-                has_future = work.end(error)
+                    if visibility is not None:
+                        self._copies.add(work.tensors, visibility)
+                    has_future = work.end(error)
                 # This thread must not keep the tensors alive while it waits.
                 del item, error
                 if has_future:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, cast, final
 
 import torch
@@ -167,3 +168,7 @@ class DeviceStaging:
         """Let the caller's current stream wait for the copies back."""
         if self._written is not None:
             self._stream.caller_waits(self._written)
+
+    def visibility(self) -> Callable[[], None] | None:
+        """Return what lets the caller's current stream wait for the copies back."""
+        return None if self._written is None else partial(self._stream.caller_waits, self._written)

@@ -71,6 +71,10 @@ class Staging(Protocol):
         """Let the caller's next work on a device see what `scatter` wrote."""
         ...
 
+    def visibility(self) -> Callable[[], None] | None:
+        """Return what does the same without keeping the tensors alive; None: nothing is to do."""
+        ...
+
 
 class HostMemory:
     """Base of stagings without a device, whose results are visible once written."""
@@ -81,6 +85,10 @@ class HostMemory:
 
     def make_visible(self) -> None:
         """Do nothing."""
+
+    def visibility(self) -> Callable[[], None] | None:
+        """Return None."""
+        return None
 
 
 def mode_of(tensor: torch.Tensor) -> contextlib.AbstractContextManager[Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, final
+from typing import Any, Final, final
 
 from ..staging.streams import CopyStream
 from .completion_vector import CompletionVector
@@ -14,6 +14,9 @@ from .submission_order import SubmissionOrder
 from .sync_error import RESTART, SyncError, SyncTimeoutError
 from .syncer import Syncer
 from .syncer_pools import SyncerPools
+
+OWN_ERROR_S: Final = 10.0
+"""How long after the deadline a layer's own error, which is more precise, may come."""
 
 
 @final
@@ -88,8 +91,7 @@ class SyncSchedule:
             for index in range(len(self.syncers)):
                 self._ready.setdefault(index, mark)
             self._start()
-        # Each syncer's own error at its deadline is more precise; give it time to come first.
-        missing = self.completion.wait(self._timeout_s + 1.0)
+        missing = self.completion.wait(self._timeout_s + OWN_ERROR_S)
         if missing:
             names = ", ".join(self.syncers[index].name for index in missing)
             error = SyncTimeoutError(

@@ -24,7 +24,7 @@ from switchfold.hostlib.parameter_server.tables import DenseTensor, TableClient,
 from switchfold.hostlib.parameter_server.transfers import FabricWorker, TransferOptions
 from time_bound import wait_until
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 VALUES = 700
 DEFINITION = TensorDefinition(name="model", num_values=VALUES, block_values=256)
 TRANSFERS = TransferOptions(

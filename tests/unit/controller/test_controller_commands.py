@@ -36,6 +36,12 @@ from time_bound import until
 __all__ = ["command"]
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("switchfold.controller.cli.doctor.system._CONNECT_TIMEOUT_S", 60.0)
+    monkeypatch.setattr("switchfold.controller.rows.row_lease.ROW_LEASE_S", 60.0)
+
+
 def test_command_help_and_version(command: Any):
     code, out, _ = run(command("--help"))
     assert code == 0
@@ -186,6 +192,9 @@ def test_commands_show_row_servers(tmp_path: Path, command: Any):
                     server.address, 2, address="10.0.0.3", rows_wanted=9000
                 ).attach(),
             ]
+            servers = server.membership.row_servers
+            # Each has a connection of its own; a later one would change the job's view.
+            await until(lambda: len(servers.of_job("train")) == 2)
             workers = await join_all(server.address, 2, slots_wanted=16)
             places = [await one.place() for one in rows]
             _, out, _ = await command("job", "show", "train", "--json", *at)
@@ -278,6 +287,7 @@ def test_doctor_tells_troubles_apart(tmp_path: Path, command: Any):
         async with running_controller(tmp_path, reconcile_interval_s=60) as (server, fake):
             at = ("--json", "--controller", server.address)
             waiting = await join_all(server.address, 1, num_workers=3, job_name="waits")
+            await until(lambda: server.membership.live_job("waits") is not None)
             workers = await join_all(server.address, 2)
             for worker in workers:
                 await worker.join_reply()

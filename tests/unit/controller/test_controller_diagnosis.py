@@ -15,24 +15,38 @@ from switchfold.controller.jobs.retreat import FIRST_S, LONGEST_S, Retreat
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 
+@pytest.fixture(autouse=True)
+def reports_stay_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long this process is held up, reports count together, and switches answer in time."""
+    for name in ("stalls.WINDOW_S", "stalls.STILL_S", "diagnosis.ANSWER_S", "diagnosis.MUTE_S"):
+        monkeypatch.setattr(f"switchfold.controller.jobs.{name}", 60.0)
+
+
 async def report(member: FakeMember, *missing: int, silent_s: float = 0.0) -> None:
     generation = member.view.generation
     stalled = pb.Stalled(generation=generation, missing_workers=missing, silent_s=silent_s)
     await member.send(stalled=stalled)
 
 
+async def report_until_ended(members: list[FakeMember], cut: int, silent_s: float) -> None:
+    """Report as workers do, again and again, until the one that is cut off has been told."""
+    while not members[cut].ended:
+        for member in members:
+            if member is not members[cut]:
+                await report(member, cut)
+        await report(members[cut], silent_s=silent_s)
+        await asyncio.sleep(0.2)
+
+
 def test_worker_cut_off_from_its_switch_is_evicted_with_its_link_named(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             members = await start_members(server.address, 3)
-            await report(members[0], 1)
-            await report(members[2], 1)
-            await report(members[1], silent_s=1.1)
+            await report_until_ended(members, 1, silent_s=1.1)
             for member in (members[0], members[2]):
                 await member.until_members(0, 2)
                 assert len(member.proposals) == 1
                 assert member.view.trees, "the switch works"
-            await members[1].until(lambda: members[1].ended)
             for words in ("cut off", "switch s1", "port 2", "h2 (10.0.0.2)"):
                 assert words in members[1].ended
             await close_all(*members)
@@ -54,9 +68,7 @@ def test_worker_that_a_job_cannot_do_without_is_awaited_until_no_route_s(tmp_pat
                     lambda s=silent_s: live.stalls.silent_s({1}) == s, "the report is there"
                 )
                 assert not live.has_ended, "a burst of loss may last so long"
-            await report(members[0], 1)
-            await report(members[2], 1)
-            await report(members[1], silent_s=3.1)
+            await report_until_ended(members, 1, silent_s=3.1)
             for member in members:
                 await member.until(lambda member=member: member.ended)
             assert "cut off: switch s1 answers other workers" in members[1].ended
@@ -86,12 +98,15 @@ def test_switch_that_answers_nobody_is_left_at_once(tmp_path: Path):
 
 def test_job_without_a_route_ends_with_the_switch_named(tmp_path: Path):
     async def scenario() -> None:
-        async with running_controller(tmp_path, no_route_s=1.0) as (server, _):
+        async with running_controller(tmp_path, no_route_s=60.0) as (server, _):
             members = await start_members(server.address, 2)
             for member in members:
                 await report(member, silent_s=1.1)
             for member in members:
                 await member.until(lambda member=member: member.commits)
+            live = server.membership.live_job("train")
+            assert live is not None
+            live.stalls._since_s -= 60.0  # as if reports had come for so long
             while not all(member.ended for member in members):
                 for worker_id, member in enumerate(members):
                     if not member.ended:

@@ -301,6 +301,7 @@ def test_file_that_must_not_grow(tmp_path: Path):
             (tmp_path / "controller.toml").write_text(
                 f'listen = "{listen}"\ndatabase = "{config.database}"\n'
                 f'program_dir = "{config.program_dir}"\n'
+                "lease_s = 60.0\nconnect_timeout_s = 60.0\n"
                 f'[[switch]]\nname = "s1"\naddress = "{fake.address}"\n'
             )
             process = await asyncio.create_subprocess_exec(

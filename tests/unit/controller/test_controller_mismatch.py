@@ -85,6 +85,14 @@ def test_those_that_have_not_reported_are_awaited_for_a_while() -> None:
     assert "64 on workers 0, 2, 1 on worker 1" in stalls.mismatch(workers, GENERATION, 1.6)
 
 
+@pytest.fixture
+def reports_stay_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports count together, however long this process is held up between two of them."""
+    for name in ("WINDOW_S", "STILL_S"):
+        monkeypatch.setattr(f"switchfold.controller.jobs.stalls.{name}", 60.0)
+
+
+@pytest.mark.usefixtures("reports_stay_fresh")
 def test_job_of_workers_that_disagree_ends_with_their_values(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
@@ -103,6 +111,7 @@ def test_job_of_workers_that_disagree_ends_with_their_values(tmp_path: Path) -> 
     run(scenario())
 
 
+@pytest.mark.usefixtures("reports_stay_fresh")
 def test_workers_that_agree_get_another_view(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):

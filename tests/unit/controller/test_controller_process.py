@@ -28,6 +28,7 @@ def write_config(
         f'database = "{folder / "controller.sqlite3"}"',
         f'program_dir = "{folder}"',
         "lease_s = 60.0",
+        "resume_grace_s = 60.0",
         f"connect_timeout_s = {connect_timeout_s}",
         "[[switch]]",
         'name = "s1"',
@@ -110,8 +111,8 @@ def test_process_terminated_while_it_connects(tmp_path: Path):
                 stderr=asyncio.subprocess.PIPE,
             )  # fmt: skip
             assert process.stderr is not None
-            while b"option election_id" not in await process.stderr.readline():
-                pass
+            while b"option election_id" not in (line := await process.stderr.readline()):
+                assert line, "it has ended"
             process.terminate()
             code, err = await finish(process)
             assert code == 0, err

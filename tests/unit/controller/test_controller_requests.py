@@ -26,6 +26,7 @@ from controller_fixtures import (
     join_all,
     run,
     running_controller,
+    silence,
 )
 from switchfold.controller.__main__ import run as run_command
 from switchfold.controller.api.operator_api import operator_pb2
@@ -348,11 +349,13 @@ async def until_waiting(server: Any, count: int) -> None:
 @pytest.mark.parametrize("is_running", [False, True])
 def test_stream_closed_for_silence_says_why(tmp_path: Path, is_running: bool):
     async def scenario() -> None:
-        async with running_controller(tmp_path, lease_s=4.0) as (server, _):
+        # A job that is to run must get its first view within the lease, however busy all is.
+        lease_s = 60.0 if is_running else 4.0
+        async with running_controller(tmp_path, lease_s=lease_s) as (server, _):
             worker = await FakeWorker(server.address, 0, 1 if is_running else 2).knock()
             if is_running:
                 await worker.join_reply()
-            if is_running:
+                silence(server, worker, 4.0)
                 ended = (await worker.receive()).job_ended
                 assert "worker 0 lost (no heartbeat for 4 s)" in ended.reason
             code, told = await worker.refusal()

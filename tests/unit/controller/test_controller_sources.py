@@ -151,6 +151,8 @@ def test_new_workers_beyond_the_share_are_refused_and_others_resume(tmp_path: Pa
             code, told = await one_more.refusal()
             assert code is StatusCode.RESOURCE_EXHAUSTED
             assert "callers at 127.0.0.1 have 2 calls or more under way" in told
+            sources = server._endpoint.sources
+            await until(lambda: [each.calls for each in sources.counts(2)] == [2])
             # The controller has not noticed yet that the streams before are broken.
             back = [
                 await FakeWorker(server.address, n, resume=resume_of(reply)).join()

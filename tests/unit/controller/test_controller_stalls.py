@@ -54,6 +54,23 @@ def test_workers_that_one_report_excludes_are_not_named() -> None:
     assert not stalls.missing({0, 1, 2}, GENERATION, 3.0), "all workers wait, and none is missing"
 
 
+def test_a_switch_that_begins_to_answer_is_not_cut_off_from_those_yet_to_report() -> None:
+    stalls = Stalls()
+    workers = {0, 1}
+    stalls.report(0, GENERATION, 9.4, silent_s=2.0)
+    stalls.report(1, GENERATION, 9.6, silent_s=2.0)
+    assert stalls.cut_off(workers, GENERATION, 9.6) == ({0, 1}, set(), set())
+    stalls.report(0, GENERATION, 10.4)
+    assert stalls.cut_off(workers, GENERATION, 10.4) == (set(), {0}, {1})
+    stalls.report(1, GENERATION, 10.6, silent_s=3.0)
+    assert stalls.cut_off(workers, GENERATION, 10.6) == (set(), {0}, {1})
+    stalls.report(0, GENERATION, 11.4)
+    stalls.report(1, GENERATION, 11.6, silent_s=4.0)
+    assert stalls.cut_off(workers, GENERATION, 11.6) == ({1}, {0}, set())
+    stalls.report(1, GENERATION, 12.6)
+    assert stalls.cut_off(workers, GENERATION, 12.6) == (set(), {0, 1}, set())
+
+
 def test_worker_that_stops_reporting_has_progress() -> None:
     """Values that flow from member to member let one after the other wait, never all at once."""
     stalls = Stalls()

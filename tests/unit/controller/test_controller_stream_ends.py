@@ -98,7 +98,7 @@ def test_worker_whose_turn_comes_while_the_controller_stops(tmp_path: Path):
         async with running_controller(tmp_path) as (server, _):
             await server.membership.close()
             worker = await FakeWorker(server.address, 0).knock()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 assert await worker.refusal() == (
                     StatusCode.UNAVAILABLE,
                     "the controller is being stopped; join again later",

@@ -142,10 +142,11 @@ def test_switch_that_is_away_does_not_keep_the_others_from_serving(tmp_path: Pat
 
 def test_switch_foreign_entries_go_and_missing_ones_come_back(tmp_path: Path):
     async def scenario() -> None:
-        async with running_controller(tmp_path) as (server, fake):
+        async with running_controller(tmp_path, reconcile_interval_s=600.0) as (server, fake):
             workers = await join_all(server.address, 2)
             for worker in workers:
                 await worker.join_reply()
+            server.links["s1"].on_lost_state = None  # the job keeps its view
             expected = {k: v.SerializeToString() for k, v in fake.entities.items()}
             changed = next(e for e in fake.entities.values() if e.table_entry.match)
             changed.table_entry.action.action.params[0].value = b"\x09"

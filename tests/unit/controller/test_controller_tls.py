@@ -43,6 +43,11 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> CertificateSet:
     return CertificateSet.create(tmp_path_factory.mktemp("certs"))
 
 
+@pytest.fixture(autouse=True)
+def probes_wait_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("switchfold.hostlib.credentials.grpc_channels._PROBE_S", 60.0)
+
+
 def open_to(address: str, credentials: Credentials) -> grpc.Channel:
     name = role_name(Role.CONTROLLER)
     return cast("grpc.Channel", open_channel(grpc, address, credentials=credentials, server=name))

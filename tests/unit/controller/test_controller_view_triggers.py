@@ -5,8 +5,11 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
+
+import pytest
 
 from controller_fixtures import fake_switch, make_config, run, running_controller, serving
 from fake_member import FakeMember, close_all, start_members
@@ -14,6 +17,13 @@ from switchfold.controller.errors import NoRoomError
 from switchfold.controller.jobs.membership import RETURN_S
 from switchfold.controller.views.view_change import Limits
 from switchfold.hostlib.control.session_api import session_pb2 as pb
+
+
+@pytest.fixture
+def waits_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members that do not answer yet are awaited, however long this process is held up."""
+    limits = partial(Limits, abort_answer_s=60.0, graceful_answer_s=60.0)
+    monkeypatch.setattr("switchfold.controller.jobs.membership.Limits", limits)
 
 
 def test_switch_that_restarts_empty_is_an_abort(tmp_path: Path):
@@ -198,6 +208,7 @@ def test_restart_during_a_change_ends_in_an_abort(tmp_path: Path):
     run(scenario())
 
 
+@pytest.mark.usefixtures("waits_long")
 def test_newcomer_that_leaves_before_the_commit_holds_up_nobody(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
@@ -216,6 +227,7 @@ def test_newcomer_that_leaves_before_the_commit_holds_up_nobody(tmp_path: Path):
     run(scenario())
 
 
+@pytest.mark.usefixtures("waits_long")
 def test_restart_before_the_commit_leaves_the_view_in_use(tmp_path: Path):
     async def scenario() -> None:
         async with fake_switch() as fake:
@@ -236,7 +248,7 @@ def test_restart_before_the_commit_leaves_the_view_in_use(tmp_path: Path):
                 ]
                 for member in back:
                     await member.until(lambda member=member: member.reply)
-                    assert member.view.generation == in_use.generation
+                    assert member.first_join_reply.view.generation == in_use.generation
                 # Both hold back tensors for the change that was given up: there is another.
                 await back[0].until(lambda: back[0].commits)
                 await close_all(*back)
@@ -244,7 +256,12 @@ def test_restart_before_the_commit_leaves_the_view_in_use(tmp_path: Path):
     run(scenario())
 
 
-def test_newcomer_right_after_a_restart_does_not_end_the_job(tmp_path: Path):
+def test_newcomer_right_after_a_restart_does_not_end_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    # The members are back in time, however busy the machine is.
+    monkeypatch.setattr("switchfold.controller.jobs.membership.RETURN_S", 60.0)
+
     async def scenario() -> None:
         async with fake_switch() as fake:
             config = make_config(tmp_path, fake)

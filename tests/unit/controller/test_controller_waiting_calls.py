@@ -67,7 +67,10 @@ def test_more_calls_than_grpc_lets_wait_by_default(tmp_path: Path, taken: list[o
     run(scenario())
 
 
-def test_controller_that_stops_takes_the_calls_that_wait(tmp_path: Path, taken: list[object]):
+def test_controller_that_stops_takes_the_calls_that_wait(
+    tmp_path: Path, taken: list[object], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("switchfold.controller.listening.STOP_GRACE_S", 60.0)
     num_calls = 100
 
     async def scenario() -> None:

@@ -19,8 +19,10 @@ from postgres_server import PostgresServer, postgres_server
 from switchfold.controller.__main__ import run as run_command
 from switchfold.controller.config import database_at
 from switchfold.controller.database import database as database_module
+from switchfold.controller.database import postgres_connection
 from switchfold.controller.database.database import Database
 from switchfold.controller.database.postgres import PostgresDatabase
+from switchfold.controller.database.postgres_connection import PostgresConnection
 from switchfold.controller.database.postgres_url import PostgresUrl
 from switchfold.controller.database.schema import SCHEMA_VERSION
 from switchfold.controller.errors import ConfigError, DatabaseError, ToolError
@@ -285,3 +287,26 @@ class standing_still:  # noqa: N801 - reads as a statement
     def __exit__(self, *_: object) -> None:
         for pid in self._pids:
             os.kill(pid, signal.SIGCONT)
+
+
+def test_a_controller_that_is_cut_off_in_a_transaction_keeps_no_locks(
+    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(postgres_connection, "IDLE_S", 0.2)
+    monkeypatch.setattr(postgres_connection, "TRANSACTION_S", 60.0)
+    url = PostgresUrl(server.make_database(f"state{next(_NUMBERS)}"))
+    silent, other = PostgresConnection(url), PostgresConnection(url)
+    with other.transaction() as execute:
+        execute("CREATE TABLE lease (holder TEXT)", ())
+        execute("INSERT INTO lease VALUES (?)", ("nobody",))
+
+    def hold() -> None:
+        with silent.transaction(60) as execute:
+            execute("SELECT holder FROM lease FOR UPDATE", ())
+            with other.transaction(60) as of_other:  # waits until the first one is ended
+                assert of_other("SELECT holder FROM lease FOR UPDATE", ()) == [("nobody",)]
+
+    with pytest.raises(DatabaseError, match="idle-in-transaction"):
+        hold()
+    silent.close()
+    other.close()

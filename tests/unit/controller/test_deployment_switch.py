@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,13 +16,31 @@ from controller_fixtures import fake_switch, make_config, run, serving
 from fake_p4runtime import FakeP4Runtime
 from fake_program import build_p4info, write_program
 from switchfold.controller.config import SwitchConfig
-from switchfold.controller.deployment.arp_sweep import Sighting
+from switchfold.controller.deployment import switch_ports
+from switchfold.controller.deployment.arp_sweep import ArpSweep, Sighting
 from switchfold.controller.deployment.switch_ports import sweep_switch
 from switchfold.controller.errors import SwitchError, SwitchUnreachableError, WrongProgramError
+from switchfold.controller.switches import switch_call
 from switchfold.controller.switches.packet_io import arp_reply
 from switchfold.controller.switches.program import AggregationProgram, load_program
 
 MACS = {"10.0.0.7": (3, "02:00:00:00:00:07"), "10.0.0.8": (4, "02:00:00:00:00:08")}
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch_call, "_FETCH_TIMEOUT_S", 60.0)
+
+
+class PatientSweep(ArpSweep):
+    """Its time is over once all hosts have answered, however slow the machine is."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        super().__init__(addresses, clock=lambda: 60.0 if self._is_answered() else 0.0)
+
+    def _is_answered(self) -> bool:
+        found = getattr(self, "found", {})
+        return bool(found) and all(found[address] for address in found.keys() & MACS.keys())
 
 
 async def answer(fake: FakeP4Runtime) -> None:
@@ -56,15 +74,19 @@ def program_in(folder: Path) -> AggregationProgram:
     return load_program("narrow", write_program(folder))
 
 
-def test_hosts_are_found_behind_their_ports(tmp_path: Path) -> None:
+def test_hosts_are_found_behind_their_ports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = program_in(tmp_path)
 
     async def scenario() -> None:
         async with switch_with_hosts() as (fake, config):
             for num_pushes in (1, 1):  # the first time, it has no program
-                found = await sweep_switch(
-                    config, program, ["10.0.0.7", "10.0.0.8", "10.0.0.9"], range(1, 7)
-                )
+                with monkeypatch.context() as patient:
+                    patient.setattr(switch_ports, "ArpSweep", PatientSweep)
+                    found = await sweep_switch(
+                        config, program, ["10.0.0.7", "10.0.0.8", "10.0.0.9"], range(1, 7)
+                    )
                 assert fake.num_pushes == num_pushes
                 assert found == {
                     "10.0.0.7": {Sighting(*MACS["10.0.0.7"])},

@@ -26,6 +26,7 @@ from p4runtime_fixtures import CONTROL_PLANE, PROGRAMS
 from switchfold.controller.__main__ import run
 from switchfold.controller.config import SwitchConfig
 from switchfold.controller.errors import SwitchUnreachableError, SwitchUpdateError
+from switchfold.controller.switches import switch_call
 from switchfold.controller.switches.entry_export import ExportedEntries, export_entries
 from switchfold.softswitch.compilation.compiler import compile_program
 from switchfold.softswitch.p4runtime.entities.entries import load_entries
@@ -38,6 +39,11 @@ STARTED = (0x9100, 0x9200)
 """What the program's table `started` has from the start."""
 JSON = PROGRAMS / "control_plane.json"
 P4INFO = PROGRAMS / "control_plane.p4info.txtpb"
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch_call, "_FETCH_TIMEOUT_S", 60.0)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from fake_data_plane import FakeDataPlane
 from switchfold.bmv2_topos.processes.certificates import make_certificates, switch_operator
 from switchfold.bmv2_topos.processes.free_ports import free_port
 from switchfold.controller.api.operator_client import OperatorClient
+from switchfold.controller.cli.doctor import system
 from switchfold.controller.errors import ConfigError
 from switchfold.hostlib.credentials import Role
 from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
@@ -81,6 +82,7 @@ def test_doctor_calls_a_switch_of_another_authority(
 ) -> None:
     ours, theirs = (CertificateSet.create(tmp_path / name) for name in ("ours", "theirs"))
     monkeypatch.setenv("SWITCHFOLD_CREDENTIALS", str(ours.of(Role.OPERATOR).folder))
+    monkeypatch.setattr(system, "_CONNECT_TIMEOUT_S", 60.0)
 
     async def doctor(address: str, *options: str) -> tuple[str, str]:
         at = ("--controller", f"127.0.0.1:{free_port()}", "--switch", f"s1={address}")

@@ -31,6 +31,7 @@ from switchfold.controller.database import database
 from switchfold.controller.database.database import Database
 from switchfold.controller.errors import JobTokenError
 from switchfold.controller.jobs.job_request import JobRequest, JobToken
+from switchfold.controller.rows import row_lease
 from switchfold.controller.server import ControllerServer
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 
@@ -274,7 +275,7 @@ def test_token_outlives_the_controller_and_is_shown_nowhere(
 
     async def scenario() -> None:
         async with fake_switch() as fake:
-            config = make_config(tmp_path, fake)
+            config = make_config(tmp_path, fake, resume_grace_s=3600.0)
             async with serving(config) as first:
                 workers = await join_all(first.address, 2, job_token=TOKEN)
                 replies = [await worker.join_reply() for worker in workers]
@@ -390,10 +391,14 @@ def test_jobs_of_the_release_before_have_no_token(tmp_path: Path):
     after.close()
 
 
-def test_row_server_comes_back_after_a_restart_of_the_controller_by_the_token(tmp_path: Path):
+def test_row_server_comes_back_after_a_restart_of_the_controller_by_the_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(row_lease, "ROW_LEASE_S", 3600.0)
+
     async def scenario() -> None:
         async with fake_switch() as fake:
-            config = make_config(tmp_path, fake)
+            config = make_config(tmp_path, fake, resume_grace_s=3600.0)
             async with serving(config) as first:
                 rows = await FakeRowServer(first.address, job_token=TOKEN).attach()
                 await rows.view()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import itertools
 from collections.abc import Generator
 from pathlib import Path
@@ -29,6 +30,16 @@ _NUMBERS = itertools.count()
 def server() -> Generator[PostgresServer]:
     with postgres_server() as made:
         yield made
+
+
+@pytest.fixture(autouse=True)
+def patience(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the database as long as it takes."""
+    connections = importlib.import_module("switchfold.controller.database.postgres_connection")
+    for name in ("CONNECT_S", "TRANSACTION_S"):
+        monkeypatch.setattr(connections, name, 60)
+    transaction = connections.PostgresConnection.transaction.__wrapped__
+    monkeypatch.setattr(transaction, "__defaults__", (60.0,))
 
 
 class Scene:

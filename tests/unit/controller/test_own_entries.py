@@ -24,6 +24,7 @@ from switchfold.controller.errors import (
     SwitchUpdateError,
     UnknownNameError,
 )
+from switchfold.controller.switches import own_entries, switch_call
 from switchfold.controller.switches.own_entries import (
     PlacedUpdate,
     WrittenEntries,
@@ -42,6 +43,12 @@ JSON = PROGRAMS / "control_plane.json"
 P4INFO = PROGRAMS / "control_plane.p4info.txtpb"
 CONTROLLERS_TERM = 12
 OWN_TABLE = 77
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch_call, "_FETCH_TIMEOUT_S", 60.0)
+    monkeypatch.setattr(own_entries, "_TIMEOUT_S", 60.0)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -21,6 +22,7 @@ from switchfold.controller.config import LinkConfig
 from switchfold.controller.errors import ConfigError
 from switchfold.controller.fabric.trees.tree_picture import draw_trees
 from switchfold.controller.fabric.trees.tree_text import load_rows, summary_lines
+from switchfold.controller.views.view_change import Limits
 
 CONFIG = """
 variant = "wide"
@@ -188,16 +190,21 @@ def test_job_leaves_a_link_that_is_taken_down(tmp_path: Path):
                 (before,) = server.views.placements("s1")
                 root = before.tree.nodes[0].switch
                 assert root in {"s3", "s4"}
-                server.fabric_state.set_link(f"s1-{root}", is_up=False)
-                for worker in workers:
-                    proposal = (await worker.receive()).view_proposal
-                    assert f"link s1-{root} is down" in proposal.reason
-                    assert not proposal.is_abort
-                    await worker.send(view_ready={"generation": proposal.generation, "position": 3})
-                for worker in workers:
-                    commit = (await worker.receive()).view_commit
-                    assert commit.boundary == 3
-                    await worker.send(view_entered={"generation": commit.view.generation})
+                manager = server.membership._manager  # pyright: ignore[reportPrivateUsage]
+                ((changes, _),) = manager._changes.values()  # pyright: ignore[reportPrivateUsage]
+                # However slow these workers are, none is late with its answer.
+                with patch.object(changes, "_limits", Limits(graceful_answer_s=3600.0)):
+                    server.fabric_state.set_link(f"s1-{root}", is_up=False)
+                    for worker in workers:
+                        proposal = (await worker.receive()).view_proposal
+                        assert f"link s1-{root} is down" in proposal.reason
+                        assert not proposal.is_abort
+                        ready = {"generation": proposal.generation, "position": 3}
+                        await worker.send(view_ready=ready)
+                    for worker in workers:
+                        commit = (await worker.receive()).view_commit
+                        assert commit.boundary == 3
+                        await worker.send(view_entered={"generation": commit.view.generation})
                 while len(server.views.placements("s1")) != 1:
                     await asyncio.sleep(0.01)
                 (after,) = server.views.placements("s1")

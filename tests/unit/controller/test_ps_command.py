@@ -16,6 +16,8 @@ from switchfold.controller.cli.latency.run_files import load_run
 from switchfold.hostlib.parameter_server import ClientOptions
 from switchfold.hostlib.parameter_server.tables import TableClient, TableDefinition
 
+PATIENT = dict.fromkeys(("timeout_s", "reconnect_s"), WAIT_S)
+
 
 def test_tables_outlive_a_killed_server(tmp_path: Path) -> None:
     definition = TableDefinition(name="counts", width=2)
@@ -24,7 +26,7 @@ def test_tables_outlive_a_killed_server(tmp_path: Path) -> None:
     for number in range(3):
         with (
             ServerProcess(*log, num_workers=1, command=COMMAND) as server,
-            TableClient([server.address], ClientOptions(worker_id=0)) as client,
+            TableClient([server.address], ClientOptions(worker_id=0, **PATIENT)) as client,
         ):
             table = client.define(definition)
             held = table.pull(keys).result(WAIT_S)
@@ -38,7 +40,9 @@ def test_a_server_that_is_stopped_leaves_its_latency_log(tmp_path: Path) -> None
     run, keys = tmp_path / "run", np.array([-3, 1 << 40], np.int64)
     options = ("--latency-log", str(run))
     with ServerProcess(*options, num_workers=1, command=COMMAND) as server:
-        with TableClient([server.address], ClientOptions(worker_id=0, latency_log=run)) as client:
+        with TableClient(
+            [server.address], ClientOptions(worker_id=0, latency_log=run, **PATIENT)
+        ) as client:
             table = client.define(TableDefinition(name="counts", width=2))
             for _ in range(3):
                 table.push(keys, np.ones((2, 2), np.float32)).result(WAIT_S)

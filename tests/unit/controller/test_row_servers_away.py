@@ -21,10 +21,16 @@ from controller_fixtures import (
 )
 from fake_row_server import FakeRowServer
 from row_server_state import close_all, lease_of, rows_on
-from switchfold.controller.rows import row_servers
+from switchfold.controller.rows import row_lease, row_servers
 from switchfold.controller.tables.hot_row import RowPlace
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from time_bound import until
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No server is lost but by a test, however slow the machine is."""
+    monkeypatch.setattr(row_lease, "ROW_LEASE_S", 3600.0)
 
 
 def test_lost_server_keeps_its_rows_for_its_lease(tmp_path: Path):
@@ -95,7 +101,7 @@ def test_rows_stay_on_the_switch_while_a_controller_restarts(tmp_path: Path):
     async def scenario() -> None:
         async with AsyncExitStack() as stack:
             fake = await stack.enter_async_context(fake_switch())
-            config = make_config(tmp_path, fake)
+            config = make_config(tmp_path, fake, resume_grace_s=3600.0)
             async with serving(config) as server:
                 rows = await FakeRowServer(server.address).attach()
                 other = await FakeRowServer(server.address, 1).attach()

@@ -29,6 +29,7 @@ from switchfold.controller.config import ControllerConfig, SwitchConfig, load_co
 from switchfold.controller.errors import ConfigError, SwitchError
 from switchfold.controller.listening import SERVICES
 from switchfold.controller.server import ControllerServer
+from switchfold.controller.switches import switch_call
 from switchfold.controller.switches.switch_call import fetch_pipeline
 from switchfold.hostlib.credentials import Credentials, Role, credentials_in, role_name
 from switchfold.hostlib.credentials.choice import VARIABLE
@@ -114,6 +115,7 @@ def read_table_of_files() -> list[list[str]]:
 def test_a_controller_and_a_switch_run_with_these_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(switch_call, "_FETCH_TIMEOUT_S", 60.0)
     monkeypatch.chdir(tmp_path)
     first_list = next(i for i, (command, _) in enumerate(commands()) if "list" in command)
     run_commands(first_list)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fake_controller import FakeController, join_reply
+from switchfold.hostlib.control import controller_channel
 from switchfold.hostlib.control.controller_addresses import ControllerAddresses
 from switchfold.hostlib.control.controller_link import GrpcControllerLink
 from switchfold.hostlib.control.join_request import JoinRequest
@@ -55,8 +56,11 @@ def test_standby_that_names_itself_or_nobody_is_left():
         ControllerAddresses(" , ")
 
 
-def test_worker_leaves_a_controller_that_is_silent_for_one_that_it_was_told_of():
+def test_worker_leaves_a_controller_that_is_silent_for_one_that_it_was_told_of(
+    monkeypatch: pytest.MonkeyPatch,
+):
     """The first one stands still: its kernel keeps the connection, and nothing comes."""
+    monkeypatch.setattr(controller_channel, "CONNECT_TIMEOUT_S", 60.0)
 
     def join(message: api.WorkerMessage, _: Any) -> list[api.ControllerMessage]:
         if not message.HasField("join_request"):
@@ -64,7 +68,8 @@ def test_worker_leaves_a_controller_that_is_silent_for_one_that_it_was_told_of()
         if message.join_request.HasField("resume"):
             return [join_reply(resume_secret=b"")]
         known = api.Controllers(addresses=[first.address, second.address], beat_s=0.1)
-        return [api.ControllerMessage(controllers=known), join_reply(resume_secret=b"s")]
+        # In this order: it has the secret before it can find the controller silent.
+        return [join_reply(resume_secret=b"s"), api.ControllerMessage(controllers=known)]
 
     second = FakeController(join)
     first = FakeController(join)

@@ -32,6 +32,13 @@ from switchfold.hostlib.peers.connection import KEEPALIVE_S
 from switchfold.hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind, Greeting, Purpose
 
 WAIT_S = 60.0
+PATIENT: dict[str, Any] = {"connect_s": WAIT_S, "timeout_s": WAIT_S}
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no server hang up on a test that greets late."""
+    monkeypatch.setattr("switchfold.hostlib.peers.inbound.GREETING_S", 600.0)
 
 
 @contextmanager
@@ -42,7 +49,9 @@ def mesh(num_workers: int, **options: Any) -> Generator[list[FactorExchange]]:
     with contextlib.ExitStack() as stack:
         yield [
             stack.enter_context(
-                FactorExchange(worker_id, peers, ExchangeOptions(**options), server=server)
+                FactorExchange(
+                    worker_id, peers, ExchangeOptions(**PATIENT | options), server=server
+                )
             )
             for worker_id, server in enumerate(servers)
         ]
@@ -170,7 +179,9 @@ def test_worker_that_never_comes_or_has_another_secret_is_named() -> None:
     servers = [PeerServer(LOOPBACK, token=token) for token in ("right", "wrong")]
     peers = [(server.address, server.port) for server in servers]
     # Only the worker to which nobody connects has a short limit.
-    options = [ExchangeOptions(connect_s=connect_s) for connect_s in (0.3, WAIT_S)]
+    options = [
+        ExchangeOptions(connect_s=connect_s, timeout_s=2 * WAIT_S) for connect_s in (0.3, WAIT_S)
+    ]
     with contextlib.ExitStack() as stack:
         workers = [
             stack.enter_context(FactorExchange(i, peers, options[i], server=server))
@@ -215,13 +226,16 @@ def test_a_connection_given_up_before_its_welcome_frame_is_no_loss(
     peers = [(server.address, server.port) for server in servers]
     factors = batch_factors([2] * 2, (4, 4))
     with contextlib.ExitStack() as stack:
-        first = stack.enter_context(FactorExchange(0, peers, server=servers[0]))
+        options = ExchangeOptions(**PATIENT)
+        first = stack.enter_context(FactorExchange(0, peers, options, server=servers[0]))
         waiting = first.exchange("fc", *factors[0], 0)
         sock = stack.enter_context(greeted(servers[0], first.options.job))
         if is_known_to_be_over:
             sock.shutdown(socket.SHUT_WR)
-            assert sock.recv(1 << 20) == b""  # the factors are for the next connection
-        second = stack.enter_context(FactorExchange(1, peers, server=servers[1]))
+            while header := sock.recv(HEADER_BYTES, socket.MSG_WAITALL):
+                # The factors are for the next connection.
+                assert Frame.unpack(header).kind is FrameKind.HEARTBEAT
+        second = stack.enter_context(FactorExchange(1, peers, options, server=servers[1]))
         for future in (second.exchange("fc", *factors[1], 0), waiting):
             assert len(future.result(WAIT_S)) == 2
 

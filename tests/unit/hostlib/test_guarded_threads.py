@@ -21,7 +21,7 @@ from fake_controller import FakeController, join_reply
 from fake_switch import FakeSwitch
 from loopback import LOOPBACK
 from switchfold.hostlib import Session, SessionOptions
-from switchfold.hostlib.control import controller_link, kept_stream
+from switchfold.hostlib.control import controller_channel, controller_link, kept_stream
 from switchfold.hostlib.control.kept_stream import KeptStream
 from switchfold.hostlib.control.session_api import session_pb2 as api
 from switchfold.hostlib.control.view import Endpoint, JobView, Member
@@ -52,7 +52,9 @@ def check(error: Exception | None, thread: str, caplog: pytest.LogCaptureFixture
     assert error is not None
     assert f"the thread {thread} failed" in str(error)
     assert "planted" in str(error)
-    (record,) = [each for each in caplog.records if each.message == f"the thread {thread} failed"]
+    (record,) = [
+        each for each in caplog.records if each.getMessage() == f"the thread {thread} failed"
+    ]
     assert record.exc_info is not None
     assert "planted" in str(record.exc_info[1])
 
@@ -174,7 +176,8 @@ def greet(message: api.WorkerMessage, _: Any) -> list[api.ControllerMessage]:
 
 
 @pytest.fixture
-def controller() -> Iterator[FakeController]:
+def controller(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeController]:
+    monkeypatch.setattr(controller_channel, "CONNECT_TIMEOUT_S", WAIT_S)
     made = FakeController(greet)
     yield made
     made.stop()
@@ -354,7 +357,9 @@ def test_handlers_exception_of_any_kind_does_not_end_a_loop(
 def test_open_transfers_of_a_client_fail_with_its_thread() -> None:
     """No server answers at all."""
     with PeerServer(LOOPBACK) as silent:
-        options = ClientOptions(worker_id=0, timeout_s=10 * WAIT_S, insecure=True)
+        options = ClientOptions(
+            worker_id=0, timeout_s=10 * WAIT_S, reconnect_s=10 * WAIT_S, insecure=True
+        )
         with ParameterClient([(LOOPBACK, silent.port)], options) as client:
             future = client.push_pull("key", np.ones(3, np.float32), 0)
             break_loop(client._loop)

@@ -116,7 +116,8 @@ def test_environment_sets_the_options_that_the_program_does_not() -> None:
     )
 
 
-def test_another_server_is_no_controller() -> None:
+def test_another_server_is_no_controller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controller_channel, "CONNECT_TIMEOUT_S", 60.0)
     server = grpc.server(ThreadPoolExecutor(1))
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()

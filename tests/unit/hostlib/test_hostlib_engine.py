@@ -223,7 +223,7 @@ def test_allreduce_refuses_array(make: Callable[[], NDArray[Any]], error: type[E
 
 def test_missing_worker_is_named_and_session_broken() -> None:
     with sessions(FakeSwitch(4)) as workers:
-        futures = [w.allreduce(np.ones(10, np.float32), timeout_s=3.0) for w in workers[:2]]
+        futures = [w.allreduce(np.ones(10, np.float32), timeout_s=6.0) for w in workers[:2]]
         for future in futures:
             error = future.exception(60)
             assert isinstance(error, errors.WorkerMissingError)
@@ -233,7 +233,7 @@ def test_missing_worker_is_named_and_session_broken() -> None:
 
 
 def test_thread_that_was_held_up_asks_before_it_judges() -> None:
-    switch, release, timeout_s = FakeSwitch(4), threading.Event(), 1.0
+    switch, release, timeout_s = FakeSwitch(4), threading.Event(), 3.0
     with sessions(switch) as workers:
         futures = [w.allreduce(np.ones(10, np.int32), timeout_s=timeout_s) for w in workers[:2]]
         wait_until(lambda: switch.outcomes[Outcome.ABSORBED] == 2, "both contributions")
@@ -367,7 +367,7 @@ def test_worker_that_is_rounds_behind_gets_an_error() -> None:
 
 def test_malformed_datagrams_are_counted_by_cause() -> None:
     switch = FakeSwitch(1)
-    with sessions(switch) as workers:
+    with sessions(switch, NEVER_AGAIN) as workers:  # a result that comes again is a duplicate
         workers[0].allreduce(np.ones(32, np.int32)).result(60)
         good = np.zeros((1, datagram_bytes(32)), np.uint8)
         causes = {

@@ -16,6 +16,7 @@ from fake_switch import FakeSwitch
 from loopback import LOOPBACK
 from switchfold.hostlib import errors
 from switchfold.hostlib.control import controller_channel, controller_link
+from switchfold.hostlib.control.controller_channel import ControllerChannel
 from switchfold.hostlib.control.controller_link import FIRST_RESUME_S, RESUME_INTERVAL_S
 from switchfold.hostlib.control.session_api import session_pb2 as api
 from switchfold.hostlib.options import SessionOptions
@@ -143,8 +144,14 @@ def test_join_without_controller(monkeypatch: pytest.MonkeyPatch) -> None:
         join("127.0.0.1:1")
 
 
-def test_join_without_join_reply_times_out(start: Start) -> None:
-    options = SessionOptions(join_timeout_s=3.0)  # the connection must stand by then
+def test_join_without_join_reply_times_out(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = ControllerChannel.connect
+
+    def connect_first(channel: ControllerChannel, _: float, who: str) -> None:
+        connect(channel, 60.0, who)
+
+    monkeypatch.setattr(ControllerChannel, "connect", connect_first)
+    options = SessionOptions(join_timeout_s=0.5)
     with pytest.raises(errors.WorkerArrivalError, match="no join reply"):
         join(start(lambda message, context: []).address, options=options)
 
@@ -200,7 +207,7 @@ def test_barrier_ends_when_session_closes(start: Start) -> None:
 
     def wait() -> None:
         try:
-            session.barrier("epoch", 30)
+            session.barrier("epoch", 600)
         except errors.SessionClosedError as error:
             found.append(error)
 

@@ -88,7 +88,14 @@ def test_udp_counts_datagrams_of_wrong_size() -> None:
         for size in (SIZE, 0, SIZE - 1, SIZE + 1, SIZE):
             peer.sendto(bytes(size), ("127.0.0.1", transport.local.udp_port))
         out = np.empty((16, SIZE), np.uint8)
-        assert transport.receive(out, 60.0) == 2
+        received = 0
+
+        def are_all_accounted_for() -> bool:
+            nonlocal received
+            received += transport.receive(out, 0.0)
+            return received + transport.counters["length"] == 5
+
+        wait_until(are_all_accounted_for, "every datagram is received or counted")
         assert transport.counters == Counter(length=3)
     transport.close()
 
@@ -98,15 +105,24 @@ def test_one_receive_takes_all_that_is_there() -> None:
     with contextlib.closing(UdpTransport("127.0.0.1")) as transport, peer_socket() as peer:
         transport.open(Endpoint(address="127.0.0.1", udp_port=peer.getsockname()[1]), SIZE)
         out = np.empty((256, SIZE), np.uint8)
-        for capacity, expected in ((256, [200]), (150, [150, 50])):
+
+        def exchange(capacity: int) -> list[int]:
+            """Send 200 datagrams; return how many each receive took."""
             for number in range(200):
                 payload = number.to_bytes(2, "big") + bytes(SIZE - 2)
                 peer.sendto(payload, ("127.0.0.1", transport.local.udp_port))
+            counts: list[int] = []
             numbers: list[int] = []
-            for count in expected:
-                assert transport.receive(out[:capacity], 60.0) == count
+            while len(numbers) < 200:
+                counts.append(count := transport.receive(out[:capacity], 60.0))
+                assert count, f"no more than {numbers}"
                 numbers += [int.from_bytes(row[:2].tobytes(), "big") for row in out[:count]]
             assert numbers == list(range(200))
+            return counts
+
+        # The kernel of a busy machine may deliver some after the first receive: then once more.
+        wait_until(lambda: exchange(256) == [200], "all in one receive")
+        wait_until(lambda: exchange(150) == [150, 50], "as many as there is room for")
 
 
 def test_udp_without_listener_counts_network_errors() -> None:
@@ -115,9 +131,12 @@ def test_udp_without_listener_counts_network_errors() -> None:
     transport = UdpTransport("127.0.0.1")
     transport.open(Endpoint(address=LOOPBACK, udp_port=port), SIZE)
     rows = np.zeros((4, SIZE), np.uint8)
-    for _ in range(3):
+
+    def errors_at_send() -> int:
         transport.send(rows)
-    assert transport.counters["network_error"] > 0
+        return transport.counters["network_error"]
+
+    wait_until(errors_at_send, "the kernel's word that nobody listens")
     transport.close()
     with pytest.raises(errors.TransportClosedError):
         transport.send(rows)
@@ -153,7 +172,7 @@ def test_refusal_left_by_an_earlier_packet_fails_no_call(kind: str) -> None:
         before = transport.counters["network_error"]
         for _ in range(3):
             assert transport.send(rows) == 3
-        assert transport.counters["network_error"] > before
+        wait_until(lambda: errors_at_receive() > before, "the error of a later batch")
         assert "path_mtu_ignored" not in transport.counters
 
 
@@ -294,6 +313,7 @@ def test_frame_codec_agrees_with_scapy() -> None:
 def test_udp_datagrams_are_ecn_capable() -> None:
     with contextlib.closing(UdpTransport("127.0.0.1")) as transport, peer_socket() as peer:
         peer.setsockopt(socket.IPPROTO_IP, IP_RECVTOS, 1)
+        peer.settimeout(60)
         transport.open(Endpoint(address="127.0.0.1", udp_port=peer.getsockname()[1]), SIZE)
         assert transport.send(np.zeros((3, SIZE), np.uint8)) == 3
         for _ in range(3):

@@ -29,7 +29,7 @@ from switchfold.hostlib.errors import (
     ResultForgottenError,
     ResultTimeoutError,
 )
-from switchfold.hostlib.peers import PeerServer, RetainedResult, RetainedResults
+from switchfold.hostlib.peers import PeerServer, RetainedResult, RetainedResults, fetch
 from switchfold.hostlib.peers.connection import Connection
 from switchfold.hostlib.peers.event_loop import EventLoop
 from switchfold.hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind, Greeting, Purpose
@@ -39,6 +39,7 @@ from switchfold.hostlib.peers.stream import LOW_WATER_BYTES
 from time_bound import wait_until
 
 JOB = 5
+WAIT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def assert_same(fetched: RetainedResult, original: RetainedResult) -> None:
 def test_fetch_result_gives_the_same_bytes(servers: list[PeerServer], num_values: int) -> None:
     original = result(7, num_values)
     servers[1].results.put(original)
-    fetched = servers[0].fetch_result(address_of(1, servers[1]), 7)
+    fetched = servers[0].fetch_result(address_of(1, servers[1]), 7, WAIT_S)
     assert_same(fetched, original)
     assert servers[1].counters["served_results"] == 1
 
@@ -97,33 +98,62 @@ def test_fetch_waits_until_the_tensor_is_complete(servers: list[PeerServer]) -> 
     original = result(0)
     timer = threading.Timer(0.1, servers[1].results.put, [original])
     timer.start()
-    assert_same(servers[0].fetch_result(address_of(1, servers[1]), 0, 60), original)
+    assert_same(servers[0].fetch_result(address_of(1, servers[1]), 0, WAIT_S), original)
     timer.join()
 
 
-def test_fetch_errors_are_typed(servers: list[PeerServer]) -> None:
+def test_fetch_errors_are_typed(servers: list[PeerServer], monkeypatch: pytest.MonkeyPatch) -> None:
     other = address_of(1, servers[1])
     for tensor in range(3):
         servers[1].results.put(result(tensor))
     servers[1].results.forget(2)
     with pytest.raises(ResultForgottenError):
-        servers[0].fetch_result(other, 1)
-    with pytest.raises(ResultTimeoutError):
-        servers[0].fetch_result(other, 3, 0.3)
+        servers[0].fetch_result(other, 1, WAIT_S)
     with pytest.raises(PeerRefusedError, match="worker 1 of job 5"):
-        servers[0].fetch_result(Address(9, other.peer_address, other.peer_port), 2)
+        servers[0].fetch_result(Address(9, other.peer_address, other.peer_port), 2, WAIT_S)
+    monkeypatch.setattr(fetch, "ANSWER_SHARE", 0.005)
+    with pytest.raises(ResultTimeoutError, match="was not complete at worker 1"):
+        servers[0].fetch_result(other, 3, WAIT_S)
     servers[1].close()
     with pytest.raises(PeerUnreachableError):
-        servers[0].fetch_result(other, 2)
+        servers[0].fetch_result(other, 2, WAIT_S)
 
 
 def test_fetch_from_a_process_that_does_not_run_may_be_tried_again(
-    servers: list[PeerServer],
+    servers: list[PeerServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    result = fetch.Fetch.result
+
+    def result_if_accepted(call: fetch.Fetch) -> RetainedResult:
+        wait_until(lambda: call._is_accepted, "the kernel's word")
+        return result(call)
+
+    monkeypatch.setattr(fetch.Fetch, "result", result_if_accepted)
     with socket.create_server((LOOPBACK, 0)) as kernel:  # accepts, and nobody speaks
         host, port = kernel.getsockname()
         with pytest.raises(ResultTimeoutError, match="did not answer in time"):
             servers[0].fetch_result(Address(1, host, port), 0, 0.2)
+
+
+@pytest.mark.parametrize("has_called", [False, True])
+def test_fetch_may_be_tried_again_if_the_own_loop_was_held_up(
+    servers: list[PeerServer], monkeypatch: pytest.MonkeyPatch, *, has_called: bool
+) -> None:
+    may_go_on, opened = threading.Event(), fetch.Fetch._open
+
+    def open_and_stall(call: fetch.Fetch) -> None:
+        if has_called:
+            opened(call)
+        assert may_go_on.wait(WAIT_S)
+
+    monkeypatch.setattr(fetch.Fetch, "_open", open_and_stall)
+    with socket.create_server((LOOPBACK, 0)) as kernel:  # accepts, and nobody speaks
+        host, port = kernel.getsockname()
+        try:
+            with pytest.raises(ResultTimeoutError, match="did not answer in time"):
+                servers[0].fetch_result(Address(1, host, port), 0, 0.2)
+        finally:
+            may_go_on.set()
 
 
 def test_wrong_secret_is_refused_and_counted(servers: list[PeerServer]) -> None:
@@ -131,9 +161,9 @@ def test_wrong_secret_is_refused_and_counted(servers: list[PeerServer]) -> None:
     with PeerServer(LOOPBACK, token="guess") as stranger:
         stranger.enter_job(JOB, 0)
         with pytest.raises(PeerRefusedError, match="secret"):
-            stranger.fetch_result(address_of(1, servers[1]), 0, 60)
+            stranger.fetch_result(address_of(1, servers[1]), 0, WAIT_S)
     wait_until(lambda: servers[1].counters["refused_stranger"] == 1, "counted")
-    servers[0].fetch_result(address_of(1, servers[1]), 0)
+    servers[0].fetch_result(address_of(1, servers[1]), 0, WAIT_S)
 
 
 def exchange(server: PeerServer, data: bytes) -> bytes:
@@ -177,7 +207,7 @@ def garbage_server() -> Iterator[PeerServer]:
         server.enter_job(JOB, 0)
         server.results.put(result(0))
         yield server
-        fetched = server.fetch_result(address_of(0, server), 0)
+        fetched = server.fetch_result(address_of(0, server), 0, WAIT_S)
         assert_same(fetched, server.results.get(0) or result(1))
 
 
@@ -263,6 +293,7 @@ def test_acknowledgements_are_signs_of_life() -> None:
         loop.run(lambda: opened.append(Connection.open(loop, address, LOOPBACK, receiver)))
         (connection,) = opened
         with closing(listener.accept()[0]):
+            wait_until(lambda: not connection._is_opening, "the loop's notice of it")
             wait_until(lambda: time.monotonic() - connection.alive_s > 0.15, "silence")
             moved_s, silent_s = connection.moved_s, connection.alive_s
             loop.run(lambda: connection.send(Frame(FrameKind.HEARTBEAT)))

@@ -40,6 +40,7 @@ class Start(Protocol):
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     for name in ("FIRST_PAUSE_S", "LAST_PAUSE_S"):
         monkeypatch.setattr(kept_stream, name, 0.02)
+    monkeypatch.setattr(kept_stream, "TAKEN_WAIT_S", 600.0)
     running: list[FakeRowController] = []
 
     def run(answer: RowAnswer, address: str = f"{LOOPBACK}:0") -> FakeRowController:

@@ -19,7 +19,7 @@ TENSORS, VALUES = 20, 3000
 
 
 class Observer(threading.Thread):
-    """Reads a session's statistics until it is told to stop."""
+    """Reads a session's statistics until it is told to stop, and once more."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(name="observer")
@@ -28,7 +28,9 @@ class Observer(threading.Thread):
         self.looks: list[dict[str, int | float]] = []
 
     def run(self) -> None:
-        while not self._stop_asked.is_set():
+        is_last = False
+        while not is_last:
+            is_last = self._stop_asked.is_set()
             self.looks.append(self._session.statistics)
 
     def stop(self) -> None:

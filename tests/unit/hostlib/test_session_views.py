@@ -83,8 +83,10 @@ def test_worker_that_lags_at_an_abort_gets_missing_results_before_it_goes_on() -
         futures = [[s.allreduce(array) for _ in range(8)] for s in driver.sessions.values()]
         futures[0][0].result(60)
         assert not futures[1][0].done()
+        # The view is given up first: what is sent again there would bring the results after all.
+        positions = driver.propose(is_abort=True)
         switch.deliver = deliver
-        assert driver.change({100: 2}, is_abort=True) > 0
+        assert driver.commit(positions, {100: 2}) > 0
         # No worker may be ahead by more results than are retained for one that lags.
         with pytest.raises(TimeoutError):
             futures[0][-1].result(0.5)
@@ -213,16 +215,15 @@ def test_stalled_worker_reports_the_missing_workers() -> None:
         futures = [driver.sessions[i].allreduce(np.ones(5, np.int32)) for i in (0, 2)]
         link = driver.links[0]
         with link.changed:
-            assert link.changed.wait_for(lambda: bool(link.reports), 60)
-        assert link.reports[0] == (1000, [1])
+            # The first may name worker 2 as well, which is only slow.
+            assert link.changed.wait_for(lambda: (1000, [1]) in link.reports, 60), link.reports
         driver.sessions[1].allreduce(np.ones(5, np.int32)).result(60)
         assert futures[0].result(60)[0] == 3
         switch.is_deaf = True
         driver.sessions[1].allreduce(np.ones(5, np.int32))
         link = driver.links[1]
         with link.changed:
-            assert link.changed.wait_for(lambda: bool(link.reports), 60)
-        assert link.reports[0] == (1000, [])
+            assert link.changed.wait_for(lambda: (1000, []) in link.reports, 60), link.reports
 
 
 def test_results_are_kept_until_all_run_in_a_view_with_fewer_slots() -> None:

@@ -32,9 +32,9 @@ def card() -> tuple[str, str]:
     """Return (address, MAC address) of an interface of this machine."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         for _, name in socket.if_nameindex():
-            mac = (Path("/sys/class/net") / name / "address").read_text().strip()
             request = struct.pack("40s", name.encode())
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # it has no address, or is gone again
+                mac = (Path("/sys/class/net") / name / "address").read_text().strip()
                 address = fcntl.ioctl(sock.fileno(), SIOCGIFADDR, request)[20:24]
                 if mac and mac != UNKNOWN_MAC:
                     return socket.inet_ntoa(address), mac

@@ -13,6 +13,7 @@ from typing import Final
 
 import pytest
 
+from loopback import LOOPBACK
 from stepped_link import SteppedLink, compile_stepped_link
 from switchfold.bmv2_topos.impairment.relay import COUNTERS
 from switchfold.softswitch.compilation.runtime_library import ImpairmentsT, runtime_library
@@ -20,7 +21,7 @@ from switchfold.softswitch.switch.impairments import parse_settings
 from time_bound import wait_until
 
 PACKETS: Final = 150
-LOOPBACK: Final = ("127.0.0.1", 0)
+PLACE: Final = (LOOPBACK, 0)
 
 
 class UdpRelay:
@@ -31,7 +32,7 @@ class UdpRelay:
         self._sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(4)]
         self._source, receiver, sender, self.sink = self._sockets
         for bound in (receiver, self.sink):
-            bound.bind(LOOPBACK)
+            bound.bind(PLACE)
         self._source.connect(receiver.getsockname())
         sender.connect(self.sink.getsockname())
         self.sink.settimeout(60)

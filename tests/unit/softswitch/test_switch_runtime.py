@@ -279,7 +279,7 @@ def test_remove_port_wakes_a_waiting_receiver(switch: Switch) -> None:
     def wait() -> None:
         waiting.set()
         try:
-            receive_all(switch, 2, 1, 30)
+            receive_all(switch, 2, 1)
         except PortNotFoundError as exc:
             errors.append(exc)
 

@@ -19,7 +19,7 @@ from switchfold.hostlib.slots.wire import EXPONENT_BIAS, Flag, Operation, Outcom
 from switchfold.hostlib.transports.udp import UdpTransport
 from worker_packets import push_packets, read_packets
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 SERVER = SERVER_ID_BASE
 
 

@@ -8,6 +8,8 @@ import asyncio
 import dataclasses
 from pathlib import Path
 
+import pytest
+
 from controller_fixtures import fake_switch, join_all, make_config, run, serving
 from scraped_metrics import ScrapedMetrics, put_values, scrape
 from switchfold.controller.config import ControllerConfig, LinkConfig
@@ -17,6 +19,11 @@ from switchfold.controller.server import ControllerServer
 from switchfold.hostlib.observing import metric_table as table
 from switchfold.hostlib.observing.metric import Exporter, MetricSamples
 from switchfold.hostlib.observing.metrics_server import MetricsServer
+
+
+@pytest.fixture(autouse=True)
+def scrapes_wait_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("switchfold.controller.observing.controller_metrics._ANSWER_S", 60.0)
 
 
 def with_fabric(config: ControllerConfig) -> ControllerConfig:

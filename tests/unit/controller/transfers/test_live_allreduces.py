@@ -40,6 +40,19 @@ class Members(NamedTuple):
     def allreduces(self) -> LiveAllreduces:
         return self.controller.transfers.job("train").allreduces
 
+    def stop_clock(self) -> None:
+        """Plan, and tell of plans, at one moment."""
+        schedule = self.controller.transfers.job("train").flow.schedule
+        now_s = schedule.now_s()
+        schedule.now_s = lambda: now_s  # type: ignore[method-assign]
+
+    def tire(self) -> None:
+        """Let the wait for further members be over."""
+        timer = self.allreduces._timer
+        assert timer is not None
+        timer.cancel()
+        self.allreduces._tire()
+
     async def ask_all(self, number: int = 1, **fields: Any) -> list[pb.AllreduceGranted]:
         """Let all members ask, and return their grants."""
         for worker in self.workers:
@@ -86,7 +99,8 @@ async def end(worker: FakeStation, number: int = 1) -> None:
 async def members(
     folder: Path, count: int = 3, rates_mbit: Sequence[float] = (100,) * 6, **transfers: Any
 ) -> AsyncGenerator[Members]:
-    transfers = {"lease_s": WAIT_S} | transfers
+    patient = dict.fromkeys(("lease_s", "reconnect_grace_s", "overdue_least_s"), WAIT_S)
+    transfers = patient | transfers
     async with AsyncExitStack() as stack:
         made = transfer_controller(folder, rates_mbit, transfers=transfers)
         controller = await stack.enter_async_context(made)
@@ -100,6 +114,7 @@ async def members(
 def test_all_members_get_the_same_pieces_and_their_own_legs(tmp_path: Path):
     async def scenario() -> None:
         async with members(tmp_path) as made:
+            made.stop_clock()
             grants = await made.ask_all()
             pieces = grants[0].pieces
             assert [grant.pieces for grant in grants] == [pieces] * 3
@@ -131,7 +146,8 @@ def test_what_is_reserved_is_given_back_when_all_have_ended(tmp_path: Path):
     log = tmp_path / "transfers.jsonl"
 
     async def scenario() -> None:
-        async with members(tmp_path, log=log, overdue_least_s=WAIT_S) as made:
+        async with members(tmp_path, log=log) as made:
+            made.stop_clock()
             first = await made.ask_all()
             scheduler = made.controller.transfers.job("train").flow.schedule._scheduler
             for number in range(2):
@@ -210,8 +226,9 @@ def test_members_that_disagree_all_hear_who_does(tmp_path: Path, fields: dict[st
 def test_members_that_expect_other_numbers_of_members_hear_so_in_the_end(tmp_path: Path):
     async def scenario() -> None:
         async with members(tmp_path) as made:
-            await ask(made.workers[0], num_members=2, wait_s=0.5)
-            await ask(made.workers[1], num_members=3, wait_s=0.5)
+            await ask(made.workers[0], num_members=2)
+            await ask(made.workers[1], num_members=3)
+            made.tire()
             for worker in made.workers[:2]:
                 told = await failed(worker)
                 assert told.reason == pb.AllreduceFailed.MISMATCH
@@ -348,7 +365,7 @@ def test_an_overdue_allreduce_keeps_nothing_reserved(tmp_path: Path):
 
 def test_members_on_one_host_are_refused(tmp_path: Path):
     async def scenario() -> None:
-        async with transfer_controller(tmp_path) as controller:
+        async with transfer_controller(tmp_path, transfers={"lease_s": WAIT_S}) as controller:
             workers = [FakeStation(controller.address, Role.WORKER, n, host="h2") for n in range(2)]
             for worker in workers:
                 await worker.register()
@@ -446,7 +463,9 @@ def test_servers_ask_for_no_allreduce(tmp_path: Path):
 def test_updates_are_planned_beside_an_allreduce(tmp_path: Path):
     async def scenario() -> None:
         async with (
-            transfer_controller(tmp_path, (100,) * 4) as controller,
+            transfer_controller(
+                tmp_path, (100,) * 4, transfers={"lease_s": WAIT_S, "overdue_least_s": WAIT_S}
+            ) as controller,
             stations(controller.address, 2) as (server, workers),
         ):
             for worker in workers:

@@ -17,6 +17,7 @@ import pytest
 
 from loopback import LOOPBACK
 from replica_scene import VALUES, WAIT_S, ReplicaScene, update_of
+from switchfold.controller.transfers.replicas import live_join
 from switchfold.controller.transfers.replicas.replica_place import ReplicaState
 from switchfold.hostlib.control.stations.replica_terms import MOST_COPIES, StateWanted
 from switchfold.hostlib.control.stations.station import StationEvent
@@ -42,6 +43,10 @@ from switchfold.hostlib.parameter_server.transfers.replicas import log_follower
 from time_bound import wait_until
 
 SGD: Final = Sgd(learning_rate=0.1, momentum=0.9)
+PATIENT: Final = dict.fromkeys(
+    ("grant_wait_s", "server_wait_s", "overdue_least_s", "replica_wait_s"), 3600.0
+)
+"""No worker goes on without a grant, and nothing is given up, however slow the machine is."""
 
 
 def fraction_of(seed: int) -> Values:
@@ -106,6 +111,13 @@ def push_one(scene: ReplicaScene, seed: int, worker: int = 0) -> PushOutcome:
     return scene.workers[worker].push(fraction_of(seed)).result(WAIT_S)
 
 
+@pytest.fixture
+def slow_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However far behind a replica is that catches up, it is not left."""
+    monkeypatch.setattr(live_join, "MOST_COPIES", 1 << 30)
+
+
+@pytest.mark.usefixtures("slow_replicas")
 @pytest.mark.parametrize("div_max", [None, 0.0, 50.0])
 @pytest.mark.parametrize(("copied_at", "started_at"), [(0, 0), (1, 1), (7, 7), (3, 20)])
 def test_replica_equals_its_server_wherever_it_begins(
@@ -113,7 +125,7 @@ def test_replica_equals_its_server_wherever_it_begins(
 ) -> None:
     log, copy = tmp_path / "log", tmp_path / "copy"
     with ReplicaScene(
-        tmp_path, has_replica=False, log=log, optimiser=SGD, div_max=div_max
+        tmp_path, has_replica=False, log=log, optimiser=SGD, div_max=div_max, **PATIENT
     ) as scene:
         wait_until(lambda: scene.server.tables.state.tables, "the table is not defined")
         with pushing(scene) as stream:
@@ -131,9 +143,12 @@ def test_replica_equals_its_server_wherever_it_begins(
         assert scene.events("promoted") == []
 
 
+@pytest.mark.usefixtures("slow_replicas")
 def test_a_replica_that_has_joined_live_takes_its_servers_place(tmp_path: Path) -> None:
     log, copy = tmp_path / "log", tmp_path / "copy"
-    with ReplicaScene(tmp_path, has_replica=False, log=log, optimiser=SGD, div_max=0.0) as scene:
+    with ReplicaScene(
+        tmp_path, has_replica=False, log=log, optimiser=SGD, div_max=0.0, **PATIENT
+    ) as scene:
         push_one(scene, 1)
         shutil.copytree(log, copy)
         with pushing(scene):
@@ -159,7 +174,7 @@ def catching_up(
 ) -> Iterator[tuple[ReplicaScene, Path]]:
     """A replica that waits for records, which the copy that it reads lacks; and that copy."""
     log, source = folder / "log", folder / "source"
-    options = {"grant_wait_s": 10.0, **options}
+    options = {**PATIENT, **options}
     with ReplicaScene(folder, has_replica=False, log=log, **options) as scene:  # type: ignore[arg-type]
         push_one(scene, 1)
         shutil.copytree(log, folder / "copy")
@@ -385,9 +400,7 @@ def test_a_server_without_a_log_cannot_be_followed(tmp_path: Path) -> None:
 def test_places_that_the_server_is_beyond_come_from_its_log(tmp_path: Path) -> None:
     """Updates for the first places come to the server before it hears that it has a replica."""
     log, copy = tmp_path / "log", tmp_path / "copy"
-    with ReplicaScene(
-        tmp_path, has_replica=False, log=log, optimiser=SGD, grant_wait_s=10.0
-    ) as scene:
+    with ReplicaScene(tmp_path, has_replica=False, log=log, optimiser=SGD, **PATIENT) as scene:
         push_one(scene, 1)
         shutil.copytree(log, copy)
         station = scene.server._station
@@ -424,8 +437,9 @@ def test_the_bound_counts_the_momentum_that_the_model_had(tmp_path: Path, is_liv
         scene.replica = scene.serve("replica", "h2", log=copy, server_log=server_log)
         scene.await_replica()
         before = scene.model_of(scene.replica)
-        path = scene.workers[0]._replicas._paths[0]
-        path.link.send = lambda _: None  # type: ignore[method-assign]
+        paths = scene.workers[0]._replicas._paths
+        wait_until(lambda: 0 in paths, "the worker has not heard of the replica")
+        paths[0].link.send = lambda _: None  # type: ignore[method-assign]
         push_one(scene, 1)
         wait_until(
             lambda: any(event["version"] == 6 for event in scene.events("replicated")),

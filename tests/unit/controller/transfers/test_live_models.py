@@ -66,13 +66,13 @@ def test_models_take_turns_on_the_uplink_of_their_server(tmp_path: Path):
             transfer_controller(tmp_path) as controller,
             stations(controller.address, 2) as (server, (worker, _)),
         ):
-            await ask(server, 1, 0)
+            await ask(server, 1, 0, size_bytes=1000 * UPDATE_BYTES)  # 1,000 s
             first = await server.granted()
             await ask(server, 2, 1)
             second = await server.granted()
             assert (first.transfer_id, second.transfer_id) == (1, 2)
             assert rate_of(first) == rate_of(second) == 100
-            assert seconds(first) == pytest.approx(1)
+            assert seconds(first) == pytest.approx(1000)
             # Times count from each message: the second one came later.
             assert second.spans[0].start_s > 0
             assert second.spans[0].start_s <= first.spans[-1].end_s

@@ -31,7 +31,8 @@ async def at_a_controller(
     folder: Path, count: int, rate_mbit: float = 100, **transfers: Any
 ) -> AsyncGenerator[tuple[ControllerServer, list[FabricMember]]]:
     """Open members on h1, h2, ..., which wait for grants however long they take."""
-    transfers = {"grant_wait_s": WAIT_S, "server_wait_s": WAIT_S, "lease_s": WAIT_S} | transfers
+    waits = ("grant_wait_s", "server_wait_s", "lease_s", "reconnect_grace_s", "overdue_least_s")
+    transfers = dict.fromkeys(waits, WAIT_S) | transfers
     async with transfer_controller(folder, (rate_mbit,) * 4, transfers=transfers) as controller:
         addresses = free_addresses(count)
         with ExitStack() as stack:
@@ -118,7 +119,9 @@ def test_a_member_that_leaves_while_vectors_travel_is_named(tmp_path: Path):
     """The links carry 1 kbit/s, so nothing arrives in the time of a test."""
 
     async def scenario() -> None:
-        slow = at_a_controller(tmp_path, 3, 0.001, default_rate_bits_per_s=1000)
+        slow = at_a_controller(
+            tmp_path, 3, 0.001, default_rate_bits_per_s=1000, reconnect_grace_s=0.05
+        )
         async with slow as (controller, members):
             vectors = vectors_of(3, VALUES)
             futures = reduce_all(members, vectors)

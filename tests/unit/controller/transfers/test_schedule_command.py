@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -98,7 +99,8 @@ def test_watch_shows_it_again(tmp_path: Path, command: Command, monkeypatch: pyt
                 if len(rests) == 3:
                     raise KeyboardInterrupt
 
-            monkeypatch.setattr(schedule_command.time, "sleep", rest)
+            # Not `sleep` itself: other threads rest, too.
+            monkeypatch.setattr(schedule_command, "time", SimpleNamespace(sleep=rest))
             monkeypatch.setattr(click, "clear", lambda: click.echo("CLEAR"))
             at = ("--controller", controller.address, "--insecure")
             code, out, _ = await command("schedule", "show", "train", "--watch", *at)

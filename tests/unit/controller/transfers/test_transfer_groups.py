@@ -63,7 +63,8 @@ class Stations(NamedTuple):
 async def group_stations(
     folder: Path, aggregators: tuple[int, ...] = AGGREGATORS, **options: Any
 ) -> AsyncGenerator[Stations]:
-    transfers = {"batch_max": len(PUSHERS), "batch_wait_s": 3600.0, "lease_s": 3600.0} | options
+    waits = ("batch_wait_s", "lease_s", "reconnect_grace_s", "overdue_least_s", "gather_slack_s")
+    transfers = {"batch_max": len(PUSHERS)} | dict.fromkeys(waits, 3600.0) | options
     async with AsyncExitStack() as stack:
         made = transfer_controller(folder, (100,) * 10, transfers=transfers)
         controller = await stack.enter_async_context(made)

@@ -27,6 +27,14 @@ from time_bound import wait_until
 
 SUM = np.zeros(VALUES, np.float32)
 Pushed = list[tuple[Values, Future[PushOutcome]]]
+PATIENT = dict.fromkeys(("overdue_least_s", "server_wait_s", "replica_wait_s"), 3600.0)
+"""Nothing is given up, however slow the machine is."""
+
+
+def await_known(worker: FabricWorker) -> None:
+    """Wait until a worker is registered, and has heard of the replica."""
+    paths = worker._replicas._paths
+    wait_until(lambda: 0 in paths, "the worker has not heard of the replica")
 
 
 def push(scene: ReplicaScene, rounds: int, first_seed: int = 0) -> Pushed:
@@ -55,7 +63,8 @@ def are_granted(pushed: Pushed) -> bool:
 def test_replica_gets_all_updates_from_the_workers_and_equals_the_server(
     tmp_path: Path, has_log: bool
 ) -> None:
-    with ReplicaScene(tmp_path, log=tmp_path / "log" if has_log else None) as scene:
+    log = tmp_path / "log" if has_log else None
+    with ReplicaScene(tmp_path, log=log, **PATIENT) as scene:
         scene.await_replica()
         pushed = push(scene, 10)
         total = committed(pushed)
@@ -68,10 +77,11 @@ def test_replica_gets_all_updates_from_the_workers_and_equals_the_server(
 
 
 def test_first_updates_wait_until_the_replica_has_joined(tmp_path: Path) -> None:
-    with ReplicaScene(tmp_path, num_workers=0) as scene:
+    with ReplicaScene(tmp_path, num_workers=0, **PATIENT) as scene:
         job = scene.controller.job
         wait_until(lambda: (found := job()) and found.replicas.station_of(0), "no replica")
         scene.workers = [scene.work(0)]
+        await_known(scene.workers[0])  # else it might go on without the scheduler
         pushed = push(scene, 5)
         total = committed(pushed)
         assert are_granted(pushed)
@@ -83,7 +93,7 @@ def test_copies_wait_until_the_replica_has_let_a_late_worker_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Updates of a worker are granted before its replica has answered it; none gets lost."""
-    with ReplicaScene(tmp_path, div_max=0.0, num_late=1) as scene:
+    with ReplicaScene(tmp_path, div_max=0.0, num_late=1, **PATIENT) as scene:
         scene.await_replica()
         total = committed(push(scene, 1))
         entering: list[Callable[[], None]] = []
@@ -97,6 +107,7 @@ def test_copies_wait_until_the_replica_has_let_a_late_worker_in(
 
         monkeypatch.setattr(ShardSession, "enter", enter_late)
         scene.workers.append(scene.work(1))
+        wait_until(lambda: entering, "the worker does not enter at the replica")
         update = update_of(9)
         pushed = scene.workers[1].push(update)
         wait_until(lambda: scene.workers[1].counters["granted_updates"], "nothing is granted")
@@ -137,7 +148,7 @@ def test_true_distance_is_within_the_bound_and_that_within_div_max(
     norm = float(np.linalg.norm(update_of(0)))
     div_max = 0.1 * 3 * norm / (1 - momentum)
     sgd = Sgd(learning_rate=0.1, momentum=momentum)
-    with ReplicaScene(tmp_path, optimiser=sgd, div_max=div_max, replica_mbit=2) as scene:
+    with ReplicaScene(tmp_path, optimiser=sgd, div_max=div_max, replica_mbit=2, **PATIENT) as scene:
         scene.await_replica()
         assert are_granted(push(scene, 30))
         scene.await_drained()
@@ -155,7 +166,7 @@ def test_true_distance_is_within_the_bound_and_that_within_div_max(
 
 
 def test_div_max_of_0_applies_nothing_that_the_replica_lacks(tmp_path: Path) -> None:
-    with ReplicaScene(tmp_path, div_max=0.0, replica_mbit=2) as scene:
+    with ReplicaScene(tmp_path, div_max=0.0, replica_mbit=2, **PATIENT) as scene:
         scene.await_replica()
         assert are_granted(push(scene, 5))
         assert {event["distance"] for event in scene.events("replicated")} == {0.0}
@@ -183,7 +194,7 @@ def check_fail_over(scene: ReplicaScene, before: Values) -> Values:
 
 
 def test_replica_takes_the_place_of_its_server_without_a_loss(tmp_path: Path) -> None:
-    with ReplicaScene(tmp_path, div_max=0.0) as scene:
+    with ReplicaScene(tmp_path, div_max=0.0, **PATIENT) as scene:
         scene.await_replica()
         total = committed(push(scene, 10))
         assert np.array_equal(scene.workers[0].get().result(WAIT_S), total)
@@ -195,7 +206,7 @@ def test_replica_takes_the_place_of_its_server_without_a_loss(tmp_path: Path) ->
 
 def test_updates_that_are_under_way_count_once_at_the_promoted_replica(tmp_path: Path) -> None:
     """The server is closed while workers push; what it had not acknowledged is applied once."""
-    with ReplicaScene(tmp_path, div_max=0.0) as scene:
+    with ReplicaScene(tmp_path, div_max=0.0, **PATIENT) as scene:
         scene.await_replica()
         total = committed(push(scene, 3))
         scene.workers[0].get().result(WAIT_S)
@@ -209,7 +220,7 @@ def test_updates_that_are_under_way_count_once_at_the_promoted_replica(tmp_path:
 
 def test_updates_that_the_server_had_not_acknowledged_count_once(tmp_path: Path) -> None:
     """The scheduler has allowed them, the replica has them, and the server ends before it acts."""
-    with ReplicaScene(tmp_path, div_max=0.0) as scene:
+    with ReplicaScene(tmp_path, div_max=0.0, **PATIENT) as scene:
         scene.await_replica()
         assert scene.replica is not None
         total = committed(push(scene, 1))
@@ -228,10 +239,9 @@ class HeldCopies:
     """Keeps a worker's copies to the replica back, from when it is made."""
 
     def __init__(self, worker: FabricWorker) -> None:
-        paths = worker._replicas._paths
-        wait_until(lambda: 0 in paths, "the worker has not heard of the replica")
+        await_known(worker)
         self._worker = worker
-        self._link = paths[0].link
+        self._link = worker._replicas._paths[0].link
         self._kept: list[OutgoingUpdate] = []
         self._link.send = self._kept.append  # type: ignore[method-assign]
 
@@ -256,7 +266,7 @@ class HeldCopies:
 def test_lost_updates_are_counted_and_bounded(tmp_path: Path) -> None:
     """The replica lacks the last four updates, which the server had acknowledged."""
     bound = sum(float(np.linalg.norm(update_of(seed))) for seed in range(2, 6))
-    with ReplicaScene(tmp_path, div_max=bound + 1) as scene:
+    with ReplicaScene(tmp_path, div_max=bound + 1, **PATIENT) as scene:
         scene.await_replica()
         kept = committed(push(scene, 1))
         scene.await_drained()
@@ -281,7 +291,7 @@ def test_lost_updates_are_counted_and_bounded(tmp_path: Path) -> None:
 
 def test_server_that_comes_back_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_stream, "TAKEN_WAIT_S", 0.1)
-    with ReplicaScene(tmp_path, div_max=0.0) as scene:
+    with ReplicaScene(tmp_path, div_max=0.0, **PATIENT) as scene:
         scene.await_replica()
         total = committed(push(scene, 2))
         check_fail_over(scene, total)
@@ -291,7 +301,7 @@ def test_server_that_comes_back_is_refused(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_promoted_server_goes_on_when_an_empty_replica_is_refused(tmp_path: Path) -> None:
-    with ReplicaScene(tmp_path, div_max=0.0, num_workers=1) as scene:
+    with ReplicaScene(tmp_path, div_max=0.0, num_workers=1, **PATIENT) as scene:
         scene.await_replica()
         first = scene.replica
         check_fail_over(scene, SUM)
@@ -382,7 +392,7 @@ def test_div_max_needs_an_optimiser_whose_steps_norms_bound(
 
 
 def test_without_div_max_a_replica_takes_any_optimiser(tmp_path: Path) -> None:
-    with ReplicaScene(tmp_path, optimiser=Adam(learning_rate=0.1)) as scene:
+    with ReplicaScene(tmp_path, optimiser=Adam(learning_rate=0.1), **PATIENT) as scene:
         scene.await_replica()
         committed(push(scene, 5))
         scene.await_drained()
@@ -390,7 +400,7 @@ def test_without_div_max_a_replica_takes_any_optimiser(tmp_path: Path) -> None:
 
 
 def test_other_changes_of_a_replicated_server_are_refused(tmp_path: Path) -> None:
-    with ReplicaScene(tmp_path) as scene:
+    with ReplicaScene(tmp_path, **PATIENT) as scene:
         scene.await_replica()
         tensor = scene.workers[0]._tensor
         with pytest.raises(ConfigurationError, match="this server has a replica"):
@@ -415,7 +425,7 @@ def test_training_goes_on_after_the_controller_and_the_replica_joins_no_more(
 
 
 def test_an_operator_sees_the_copies_for_a_replica(tmp_path: Path) -> None:
-    with ReplicaScene(tmp_path) as scene:
+    with ReplicaScene(tmp_path, **PATIENT) as scene:
         scene.await_replica()
         assert are_granted(push(scene, 2))
         scene.await_drained()
@@ -425,9 +435,17 @@ def test_an_operator_sees_the_copies_for_a_replica(tmp_path: Path) -> None:
             assert job is not None
             return schedule_report(job)
 
-        shown = asyncio.run_coroutine_threadsafe(report(), scene.controller._loop).result(WAIT_S)
+        def shown() -> schedule_pb2.ScheduleReport:
+            loop = scene.controller._loop
+            return asyncio.run_coroutine_threadsafe(report(), loop).result(WAIT_S)
+
+        # What the replica has, the controller hears a moment later.
+        wait_until(
+            lambda: {each.state for each in shown().transfers} == {"committed"},
+            "updates are under way",
+        )
         found = {kind: [] for kind in ("update", "replica")}
-        for each in shown.transfers:
+        for each in shown().transfers:
             found[each.kind].append((each.worker_id, each.sequence, each.state, each.size_bytes))
         assert len(found["update"]) == 4
         assert sorted(found["replica"]) == sorted(found["update"])
@@ -435,7 +453,7 @@ def test_an_operator_sees_the_copies_for_a_replica(tmp_path: Path) -> None:
 
 
 def test_a_promoted_replica_has_its_models_planned(tmp_path: Path) -> None:
-    with ReplicaScene(tmp_path) as scene:
+    with ReplicaScene(tmp_path, **PATIENT) as scene:
         scene.await_replica()
         total = committed(push(scene, 2))
         scene.await_drained()

@@ -42,6 +42,7 @@ def test_rows_come_back_from_as_many_files_as_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parquet_log, "FILE_ROWS", SMALL)
+    monkeypatch.setattr(parquet_log, "FLUSH_S", 3600.0)
     log = ParquetLog(tmp_path, ARRIVALS, "a")
     written = threading.Event()
     write = ParquetLog._write
@@ -95,6 +96,7 @@ def test_a_slow_disk_costs_rows_and_no_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parquet_log, "FILE_ROWS", SMALL)
+    monkeypatch.setattr(parquet_log, "FLUSH_S", 3600.0)
     may_write, write = threading.Event(), ParquetLog._write
 
     def wait(self: ParquetLog, rows: Any) -> None:

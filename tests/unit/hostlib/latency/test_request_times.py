@@ -159,6 +159,7 @@ def test_waiting_for_a_slower_worker_is_ps_wait(
         tables.clients[0].advance().result(WAIT_S)
         pulled = tables.tables[0].pull(np.array([1], np.int64))
         assert is_waiting.wait(WAIT_S)
+        tables.servers[0].loop.run(lambda: None)  # the pull's handler has returned before it
         time.pass_by(DELAY)
         tables.clients[1].advance().result(WAIT_S)
         pulled.result(WAIT_S)

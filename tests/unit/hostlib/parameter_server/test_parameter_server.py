@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -240,10 +241,17 @@ def test_mean_is_the_sum_divided() -> None:
 
 def test_stragglers_are_dropped_and_the_mean_is_of_those_who_came() -> None:
     arrays = gradients(3, 2000)
-    # Long enough for all three to be in time, as they are first and last.
-    drop = StragglerDrop(deadline_s=2.0, quorum=2)
-    with ParameterCluster(3, rule=RuleKind.MEAN, stragglers=drop, client=SMALL_PAIRS) as cluster:
+    # All three are in time, as they are first and last.
+    patient = StragglerDrop(deadline_s=10 * WAIT_S, quorum=2)
+    options = {"rule": RuleKind.MEAN, "stragglers": patient, "timeout_s": 20 * WAIT_S}
+    with ParameterCluster(3, client=SMALL_PAIRS, **options) as cluster:
+        (server,) = cluster.servers
+
+        def have(drop: StragglerDrop) -> None:
+            server.options = replace(server.options, stragglers=drop)
+
         full = cluster.push_pull("w", arrays, 0)
+        server.loop.run(lambda: have(replace(patient, deadline_s=2.0)))
         started_s = time.monotonic()
         futures = [cluster.clients[w].push_pull("w", arrays[w], 1) for w in (0, 2)]
         expected = (arrays[0] + arrays[2]) / np.float32(2)
@@ -256,6 +264,7 @@ def test_stragglers_are_dropped_and_the_mean_is_of_those_who_came() -> None:
         assert late.result(WAIT_S).tobytes() == expected.tobytes()
         assert cluster.server_counts("late_updates") == [2]
         assert cluster.server_counts("partial_pairs") == [2]
+        server.loop.run(lambda: have(patient))
         assert cluster.push_pull("w", arrays, 2)[0].tobytes() == full[0].tobytes()
 
 

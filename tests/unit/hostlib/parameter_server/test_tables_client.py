@@ -343,7 +343,7 @@ def test_refused_sums_of_an_iteration_are_told_to_the_last_worker() -> None:
 def test_pushes_wait_while_too_much_has_no_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("switchfold.hostlib.parameter_server.tables.client.MAX_OPEN_BYTES", 100)
     with TableCluster(1) as cluster:
-        client = cluster.client(0, timeout_s=5.0)
+        client = cluster.client(0)
         table = client.define(TableDefinition(name="w", width=1))
         for _ in range(50):
             table.push(np.arange(8), np.ones((8, 1), np.float32))

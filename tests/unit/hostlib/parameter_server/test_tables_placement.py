@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -59,8 +60,13 @@ def test_a_snapshot_says_whose_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
         for number in range(2, 200):
             client.push(number, SUMS, [1, 2])
         bench.wait(lambda: len(client.applied) == 199)
-        snapshots = tmp_path / "log" / "snapshots"
-        wait_until(lambda: len([*snapshots.glob("*.snapshot")]) == 2, "snapshots", WAIT_S)
+        snapshots, more = tmp_path / "log" / "snapshots", itertools.count(200)
+
+        def are_two() -> bool:  # none begins while another one is written, nor without a push
+            client.push(next(more), SUMS, [1, 2])
+            return len([*snapshots.glob("*.snapshot")]) == 2
+
+        wait_until(are_two, "snapshots", WAIT_S)
     with pytest.raises(ForeignLogError, match="that of server 3 of 5, but this is server 0"):
         ServiceBench(monkeypatch, tmp_path, 1)
     with ServiceBench(monkeypatch, tmp_path, 1, shard=3) as bench:

@@ -26,17 +26,36 @@ from switchfold.hostlib.errors import (
     PeerProtocolError,
     PeerRefusedError,
     PeerUnreachableError,
-    ResultTimeoutError,
 )
-from switchfold.hostlib.peers import PeerServer
+from switchfold.hostlib.peers import PeerServer, inbound
 from switchfold.hostlib.peers.frames import Frame, FrameKind
+from switchfold.hostlib.peers.results import RetainedResult
 from switchfold.hostlib.slots.wire import Operation
 from time_bound import wait_until
 
 ADD = Operation.AGGREGATE_ADD
 JOB, WAIT_S = 5, 120.0
+RESULT = RetainedResult(
+    tensor=0,
+    generation=1,
+    members=(0, 1),
+    dtype="int32",
+    shape=(1,),
+    operation="sum",
+    values=np.full(1, 3, np.int32),
+    exponents=np.empty(0, np.int32),
+    contributors=np.full(1, 2, np.uint16),
+    num_contributors=2,
+)
 
 Maker = Callable[[CertificateSet], Credentials]
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No server takes a caller that a busy machine stops for one that says nothing."""
+    for name in ("GREETING_S", "TLS_GREETING_S", "SILENT_S", "REFUSED_S"):
+        monkeypatch.setattr(inbound, name, WAIT_S)
 
 
 def server_of(credentials: Credentials | None, worker_id: int) -> PeerServer:
@@ -128,7 +147,7 @@ def test_caller_without_a_certificate_is_refused_and_counted(
 def test_caller_without_tls_is_told_what_is_missing(
     good: PeerServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("switchfold.hostlib.peers.inbound.SILENT_S", 0.1)
+    monkeypatch.setattr(inbound, "SILENT_S", 0.1)
     with server_of(None, 0) as caller:
         text = refusal(caller, good)
     assert "this server speaks TLS" in text
@@ -182,10 +201,11 @@ def test_half_open_handshake_is_closed_while_sums_go_on(
     with PeerGroup(2, RING, credentials=made.of(Role.WORKER)) as group:
         group.reduce(ADD, [ones, ones], WAIT_S)
         server = group.servers[0]
-        monkeypatch.setattr("switchfold.hostlib.peers.inbound.TLS_GREETING_S", 0.5)
+        monkeypatch.setattr(inbound, "TLS_GREETING_S", 0.5)
+        accepted = server.counters["accepted"]
         with closing(socket.create_connection((LOOPBACK, server.port), WAIT_S)) as stranger:
             stranger.sendall(client_hello()[:num_bytes])
-            wait_until(lambda: server.counters["accepted"] == 2, "the stranger's connection")
+            wait_until(lambda: server.counters["accepted"] > accepted, "the stranger's connection")
             for reduction in group.reduce(ADD, [ones, ones], WAIT_S):
                 assert (reduction.values == 2).all()
             while stranger.recv(1 << 16):
@@ -226,7 +246,7 @@ def test_credentials_that_vanish_are_named(made: CertificateSet) -> None:
         assert "key.pem cannot be read" in refusal(caller, server)
         with pytest.raises(PeerUnreachableError):
             server.fetch_result(
-                Member(worker_id=0, peer_address=LOOPBACK, peer_port=caller.port), 0
+                Member(worker_id=0, peer_address=LOOPBACK, peer_port=caller.port), 0, WAIT_S
             )
         wait_until(lambda: caller.counters["refused_certificate"] == 1, "counted")
 
@@ -262,7 +282,7 @@ def test_renewed_certificate_is_shown_and_no_connection_drops(made: CertificateS
 def test_certificate_that_is_revoked_while_servers_run(made: CertificateSet) -> None:
     own = made.another(Role.WORKER, "leaver")
     with server_of(own, 0) as caller, server_of(made.of(Role.WORKER), 1) as server:
-        with pytest.raises(ResultTimeoutError):
-            caller.fetch_result(member(server), 0, 0.5)
+        server.results.put(RESULT)
+        assert caller.fetch_result(member(server), 0, WAIT_S).values == [3]
         made.authority.revoke("leaver")
         assert "this end's certificate is revoked" in refusal(caller, server)

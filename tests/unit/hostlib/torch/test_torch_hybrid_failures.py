@@ -34,6 +34,7 @@ from hybrid_ranks import (  # noqa: E402
 )
 from switchfold.hostlib.errors import ConfigurationError  # noqa: E402
 from switchfold.hostlib.straggler import StragglerPolicy  # noqa: E402
+from switchfold.hostlib.torch.syncers.completion_vector import CompletionVector  # noqa: E402
 from switchfold.hostlib.torch.syncers.sync_error import SyncError  # noqa: E402
 from view_driver import ViewDriver  # noqa: E402
 
@@ -42,8 +43,12 @@ __all__ = ["one_thread", "ranks"]
 
 @pytest.mark.parametrize("scheme", ["ps", "sfb"])
 def test_a_rank_that_is_gone_is_an_error_with_layer_and_remedy(
-    ranks: HybridRanks, scheme: str
+    ranks: HybridRanks, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The layers' own errors come first, however late a busy machine lets their threads tell them.
+    wait = CompletionVector.wait
+    monkeypatch.setattr(CompletionVector, "wait", lambda vector, _: wait(vector, WAIT_S))
+
     def rank_main(rank: int) -> str:
         module = seeded(three_layers, 1)
         options: dict[str, Any] = {"scheme": dict.fromkeys(("0", "2", "4"), scheme)}
@@ -150,8 +155,8 @@ def test_a_killed_parameter_server_comes_back_and_the_iteration_is_redone() -> N
 
     def rank_main(rank: int) -> tuple[Tensor, int]:
         module = seeded(three_layers, 1)
-        place = [f"{host}:{port}"]
-        with pair.wrap(rank, module, scheme="ps", servers=place, batch=4) as model:
+        options: dict[str, Any] = {"servers": [f"{host}:{port}"], "timeout_s": 2 * WAIT_S}
+        with pair.wrap(rank, module, scheme="ps", batch=4, **options) as model:
             optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
             own = [x[4 * rank : 4 * rank + 4] for x in joint]
             steps(model, optimizer, own[:3])

@@ -92,6 +92,7 @@ def test_device_copies_wait_for_the_caller_and_the_caller_for_them(dtype: str) -
     assert stream.log[len(copied) :] == ["synchronize 1"]
     assert (array.dtype, array.tolist()) == (np.float32, [1, 1, 1, 1, 1, 1, 0, 1])
     staging.make_visible()
+    assert staging.visibility() is None
     assert stream.log[-1] == "synchronize 1"
     versions = [tensor._version for tensor in tensors]
     staging.scatter(array * 3)
@@ -102,6 +103,10 @@ def test_device_copies_wait_for_the_caller_and_the_caller_for_them(dtype: str) -
         assert stream.log[-1] == "enter"
     staging.make_visible()
     assert stream.log[-1] == "caller waits for 2"
+    caller_waits = staging.visibility()
+    assert caller_waits is not None
+    caller_waits()
+    assert stream.log[-2:] == ["caller waits for 2"] * 2
 
 
 def test_each_device_has_a_side_stream_of_its_own() -> None:

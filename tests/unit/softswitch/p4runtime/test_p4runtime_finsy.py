@@ -6,13 +6,19 @@ import asyncio
 
 import finsy
 import pytest
-from finsy import GRPCStatusCode, P4ClientError
+from finsy import GRPCStatusCode, P4ClientError, p4client
 
 from fake_data_plane import FakeDataPlane
 from p4runtime_fixtures import DEADLINE_S, DEVICE_ID, SAMPLE, serving
 from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
 
 PAYLOAD = bytes(range(60))
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """finsy's own limit of a call is 10 s."""
+    monkeypatch.setattr(p4client, "_DEFAULT_RPC_TIMEOUT", DEADLINE_S)
 
 
 def _switch(server: P4RuntimeServer, *, election_id: int = 10) -> finsy.Switch:

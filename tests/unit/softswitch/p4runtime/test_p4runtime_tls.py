@@ -20,21 +20,36 @@ from certificates import EXPIRED_DAYS, CertificateSet
 from fake_data_plane import FakeDataPlane
 from switchfold.controller.config import SwitchConfig
 from switchfold.controller.errors import SwitchError, SwitchUnreachableError
+from switchfold.controller.switches import port_losses, switch_call
 from switchfold.controller.switches.port_losses import read_port_losses
 from switchfold.controller.switches.switch_call import fetch_pipeline
-from switchfold.hostlib.credentials import Credentials, CredentialsError, Role, role_name
+from switchfold.hostlib.credentials import (
+    Credentials,
+    CredentialsError,
+    Role,
+    grpc_channels,
+    role_name,
+)
 from switchfold.hostlib.credentials.grpc_channels import channel_credentials
 from switchfold.softswitch.commands.command import main
 from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
 from switchfold.softswitch.program.bmv2_json import read_program
 
-DEADLINE_S = 60.0
+DEADLINE_S, START_S = 60.0, 180.0
 SWITCH = "switch"
 
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> CertificateSet:
     return CertificateSet.create(tmp_path_factory.mktemp("certs"))
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may stop both ends for longer than a controller waits."""
+    monkeypatch.setattr(switch_call, "_FETCH_TIMEOUT_S", DEADLINE_S)
+    monkeypatch.setattr(port_losses, "_TIMEOUT_S", DEADLINE_S)
+    monkeypatch.setattr(grpc_channels, "_PROBE_S", DEADLINE_S)
 
 
 def serve(
@@ -159,7 +174,7 @@ def test_server_without_credentials_must_be_told_so(
 @pytest.mark.usefixtures("no_choice")
 def test_softswitch_without_credentials_must_be_told_so() -> None:
     command = [sys.executable, "-m", "switchfold.softswitch", "run", "--grpc", "127.0.0.1:0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=START_S)
     assert done.returncode == 1
     assert "Error: P4Runtime at 127.0.0.1:0: no credentials: make certificates" in done.stderr
     assert "--role switch" in done.stderr

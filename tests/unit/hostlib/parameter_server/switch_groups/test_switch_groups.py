@@ -150,6 +150,13 @@ def test_a_switch_that_is_gone_gives_groups_up_until_it_answers() -> None:
         scene.check()
 
 
+def stop_within_group(scene: GroupScene) -> None:
+    """Lose all packets once 100 more sums have come, so that the next group does not end."""
+    passed = scene.switch.passed
+    last = passed["to_servers"] + 100
+    scene.switch.drop = lambda packet, to: passed["to_servers"] > last
+
+
 @pytest.mark.parametrize("has_log", [True, False])
 def test_a_connection_that_breaks_in_a_group_doubles_nothing(has_log: bool, tmp_path: Path) -> None:
     definition = TensorDefinition(name="w", num_values=20_000, block_values=100)
@@ -157,10 +164,12 @@ def test_a_connection_that_breaks_in_a_group_doubles_nothing(has_log: bool, tmp_
     with GroupScene(folder=folder, definition=definition) as scene:
         scene.wait_for_groups()
         switch = scene.switch
+        stop_within_group(scene)
         futures = scene.push({0: 1, 1: 2, 2: 3})
-        switch.wait(lambda: switch.passed["to_servers"] > 100)
+        switch.wait(lambda: switch.passed["lost"] > 0)
         link = scene.workers[1]._links[0]
         scene.workers[1]._loop.run(lambda: link._link._connection._socket.shutdown(2))
+        switch.drop = None
         scene.outcomes(futures)
         scene.check()
         scene.wait_for_groups()
@@ -174,10 +183,11 @@ def test_a_server_that_comes_back_counts_what_was_in_a_group_once(tmp_path: Path
         scene.wait_for_groups()
         switch = scene.switch
         assert scene.outcomes(scene.push({0: 1, 1: 2, 2: 3})) == [True] * 3
-        sums = switch.passed["to_servers"]
+        stop_within_group(scene)
         futures = scene.push({0: 4, 1: 5, 2: 6})
-        switch.wait(lambda: switch.passed["to_servers"] > sums + 100)
+        switch.wait(lambda: switch.passed["lost"] > 0)
         scene.restart()
+        switch.drop = None
         scene.outcomes(futures)
         scene.check()
         scene.wait_for_groups()
@@ -249,11 +259,24 @@ def test_members_scale_their_updates_before_the_sum() -> None:
 def test_a_group_goes_on_without_a_member_that_does_not_join() -> None:
     with GroupScene() as scene:
         scene.wait_for_groups()
-        scene.scheduler.gather_s = 0.3
-        link = scene.workers[1]._links[0]
+        link, groups = scene.workers[1]._links[0], scene.server.groups.groups
         # What worker 1 says to join is lost on its path, as if it were stopped.
         link._groups._send = lambda frame: None
         futures = scene.push({0: 1, 1: 2, 2: 3})
+        have_joined = threading.Event()
+
+        def look() -> None:
+            for group in groups._planned._groups.values():
+                if len(group.joined) == 2:
+                    group.gather_until_s = time.monotonic() + 0.1
+                    have_joined.set()
+            if have_joined.is_set():
+                groups._consider()
+            else:
+                scene.server.loop.call_later(0.01, look)
+
+        scene.server.loop.run(look)
+        assert have_joined.wait(WAIT_S)
         assert [futures[n].result(WAIT_S).parts[0].is_summed for n in (0, 2)] == [True, True]
         link._groups._send = link._send_frame
         scene.workers[1]._loop.run(lambda: link._link._connection._socket.shutdown(2))

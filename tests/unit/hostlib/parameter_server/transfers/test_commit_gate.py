@@ -109,6 +109,8 @@ def test_without_the_scheduler_a_server_waits_and_then_goes_on() -> None:
         wait_briefly(fabric)
         scene.fake.break_streams()
         scene.fake.stop()
+        gate = scene.cluster.servers[0].updates.gate
+        wait_until(lambda: gate.is_holding or not gate.is_closed, "the scheduler is there")
         direct = fabric.push(update)
         assert waiting.result(WAIT_S).is_committed
         assert direct.result(WAIT_S).is_committed

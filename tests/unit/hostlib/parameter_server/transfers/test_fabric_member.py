@@ -33,6 +33,7 @@ from switchfold.hostlib.errors import (
 from switchfold.hostlib.parameter_server import ClientOptions
 from switchfold.hostlib.parameter_server.transfers import FabricMember, TransferOptions
 from switchfold.hostlib.parameter_server.transfers.allreduces.member_message import MemberKind
+from switchfold.hostlib.parameter_server.transfers.outgoing import OutgoingUpdate
 from time_bound import wait_until
 
 VALUES = 5003
@@ -90,8 +91,16 @@ def test_members_go_on_if_the_scheduler_says_nothing() -> None:
         vectors = vectors_of(2, VALUES)
         check_sums(reduce_all(members, vectors), vectors)
         assert sum(counted(member, "ungranted") for member in members) == 2
-        reports = [scene.fake.wait_for(worker(number), "withdrawn")[0] for number in range(2)]
-        assert any(report.is_sent_ungranted for report in reports)
+
+        def withdrawn() -> list[api.TransferWithdrawn]:
+            said = [scene.fake.said(worker(number), "withdrawn") for number in range(2)]
+            return [each for own in said for each in own]
+
+        wait_until(lambda: any(each.is_sent_ungranted for each in withdrawn()), "no report")
+        for number in range(2):
+            said = scene.fake.said(worker(number), "allreduce_requested")
+            # It asks unless it has heard of the other one before.
+            scene.fake.wait_for(worker(number), "withdrawn", len(said))
 
 
 def test_a_member_that_is_noted_waits_for_the_others() -> None:
@@ -236,10 +245,15 @@ def test_nothing_leaves_before_its_granted_time() -> None:
         vectors = vectors_of(2, VALUES)
         futures = reduce_all(members, vectors)
         wait_until(lambda: all(counted(each, "granted") for each in members), "no grants")
-        links = [member._allreduces._links for member in members]
-        wait_until(lambda: all(link.receivers for link in links), "nothing to send")
-        for link in links:
-            updates = [update for _, update in link._open.values()]
+        for member in members:
+            updates: list[OutgoingUpdate | None] = []
+            links = member._allreduces._links
+            # The grant was counted, and its parts made, before it.
+            member._allreduces._loop.run(
+                lambda updates=updates, links=links: updates.extend(
+                    update for _, update in links._open.values()
+                )
+            )
             assert updates
             assert all(update is not None and not update.is_begun for update in updates)
             # No sum could be made meanwhile: these are the parts.

@@ -177,7 +177,7 @@ def test_a_new_process_of_a_worker_replaces_the_old_one() -> None:
 
 def test_what_waits_for_a_place_is_forgotten_with_its_process() -> None:
     """The old process never heard that its update was applied, so it does not count."""
-    with TransferScene(say_nothing) as scene:
+    with TransferScene(say_nothing, place_wait_s=WAIT_S) as scene:
         old = scene.worker(0)
         held = old.push(values(1))
         scene.fake.wait_for(worker(0), "requested")
@@ -196,7 +196,7 @@ def test_what_waits_for_a_place_is_forgotten_with_its_process() -> None:
 
 
 def test_held_updates_are_bounded_and_the_awaited_one_always_gets_room() -> None:
-    with TransferScene(say_nothing, num_workers=3) as scene:
+    with TransferScene(say_nothing, num_workers=3, place_wait_s=WAIT_S) as scene:
         updates = scene.cluster.servers[0].updates
         updates._most_held_bytes = 1
         order: list[int] = []

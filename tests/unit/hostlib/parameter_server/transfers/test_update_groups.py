@@ -26,6 +26,14 @@ MEMBERS = 3
 AGGREGATOR = MEMBERS
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no member give its aggregator up, nor the other way round, on a busy machine."""
+    transfers = "switchfold.hostlib.parameter_server.transfers"
+    monkeypatch.setattr(f"{transfers}.group_path.UNREACHABLE_S", WAIT_S)
+    monkeypatch.setattr(f"{transfers}.gatherer.EARLY_WAIT_S", WAIT_S)
+
+
 class GroupScene(TransferScene):
     """MEMBERS workers that push, and one that gathers."""
 
@@ -158,7 +166,11 @@ def test_members_of_a_lost_aggregator_send_their_updates_themselves() -> None:
             assert left.group_id == 0
 
 
-def test_an_aggregator_that_cannot_be_reached_holds_nobody_up() -> None:
+def test_an_aggregator_that_cannot_be_reached_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = "switchfold.hostlib.parameter_server.transfers.group_path"
+    monkeypatch.setattr(f"{path}.UNREACHABLE_S", 0.2)
     policy = GroupPolicy(MEMBERS, AGGREGATOR)
     policy.place = (LOOPBACK, 1)
     with GroupScene(policy) as scene:

@@ -47,6 +47,7 @@ def scene(
         folder,
         definition=definition(staleness),
         staleness=staleness,
+        server={"timeout_s": WAIT_S},
     )
 
 
