@@ -36,6 +36,7 @@ from switchfold.bmv2_topos.processes.daemons import (
     write_controller_config,
 )
 from switchfold.bmv2_topos.processes.processes import (
+    ManagedProcess,
     ProcessRecord,
     is_alive,
     launch_process,
@@ -130,15 +131,21 @@ def test_reused_pid_is_never_signalled(tmp_path: Path) -> None:
         foreign.kill()
 
 
-def test_stop_reaches_children_of_a_dead_leader(tmp_path: Path) -> None:
+def leader_that_ended(folder: Path) -> ManagedProcess:
+    """Return a process that has ended; its log has the pid of the child that it has left."""
     script = "import subprocess, sys; print(subprocess.Popen(sys.argv[1:]).pid, flush=True)"
     leader = start_process(
         "leader",
         [sys.executable, "-c", script, *SLEEPER],
-        run_directory=tmp_path,
-        environment=child_environment(tmp_path),
+        run_directory=folder,
+        environment=child_environment(folder),
     )
     assert leader.wait(timeout_s=60) == 0
+    return leader
+
+
+def test_stop_reaches_children_of_a_dead_leader(tmp_path: Path) -> None:
+    leader = leader_that_ended(tmp_path)
     child = int(leader.log.read_text())
     assert leader.record.living() == [child]
     leader.stop()
@@ -149,14 +156,7 @@ def test_a_child_is_ours_while_it_runs_its_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An environment reads as empty for a moment then; it alone tells that the child is ours."""
-    script = "import subprocess, sys; print(subprocess.Popen(sys.argv[1:]).pid, flush=True)"
-    leader = start_process(
-        "leader",
-        [sys.executable, "-c", script, *SLEEPER],
-        run_directory=tmp_path,
-        environment=child_environment(tmp_path),
-    )
-    assert leader.wait(timeout_s=60) == 0
+    leader = leader_that_ended(tmp_path)
     empty = [6]
     read_bytes = Path.read_bytes
 

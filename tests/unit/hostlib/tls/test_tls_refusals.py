@@ -19,6 +19,7 @@ from certificates import CertificateSet
 from http2_calls import client_hello
 from loopback import LOOPBACK
 from peer_group import RING, PeerGroup
+from retained_result import RESULT
 from switchfold.hostlib.control.view import Member
 from switchfold.hostlib.credentials import Credentials, Role, role_name
 from switchfold.hostlib.errors import (
@@ -29,24 +30,11 @@ from switchfold.hostlib.errors import (
 )
 from switchfold.hostlib.peers import PeerServer, inbound
 from switchfold.hostlib.peers.frames import Frame, FrameKind
-from switchfold.hostlib.peers.results import RetainedResult
 from switchfold.hostlib.slots.wire import Operation
 from time_bound import wait_until
 
 ADD = Operation.AGGREGATE_ADD
 JOB, WAIT_S = 5, 120.0
-RESULT = RetainedResult(
-    tensor=0,
-    generation=1,
-    members=(0, 1),
-    dtype="int32",
-    shape=(1,),
-    operation="sum",
-    values=np.full(1, 3, np.int32),
-    exponents=np.empty(0, np.int32),
-    contributors=np.full(1, 2, np.uint16),
-    num_contributors=2,
-)
 
 Maker = Callable[[CertificateSet], Credentials]
 

@@ -14,6 +14,7 @@ import pytest
 from certificates import CertificateSet
 from loopback import LOOPBACK
 from recording_link import RecordingLink
+from retained_result import RESULT
 from switchfold.hostlib.control.view import Member
 from switchfold.hostlib.credentials import Role
 from switchfold.hostlib.parameter_server import (
@@ -24,22 +25,9 @@ from switchfold.hostlib.parameter_server import (
 )
 from switchfold.hostlib.parameter_server.tables import TableClient, TableDefinition
 from switchfold.hostlib.peers import PeerServer, inbound
-from switchfold.hostlib.peers.results import RetainedResult
 from time_bound import wait_until
 
 TOKEN, WAIT_S = "of-the-job", 60.0
-RESULT = RetainedResult(
-    tensor=0,
-    generation=1,
-    members=(0, 1),
-    dtype="int32",
-    shape=(1,),
-    operation="sum",
-    values=np.full(1, 3, np.int32),
-    exponents=np.empty(0, np.int32),
-    contributors=np.full(1, 2, np.uint16),
-    num_contributors=2,
-)
 
 
 def say_again(port: int, recorded: bytes) -> None:
