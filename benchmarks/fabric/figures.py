@@ -149,10 +149,21 @@ def joined_rows(
 def speed_ups(
     runs: Sequence[dict[str, Any]], baseline: Sequence[dict[str, Any]], key: str
 ) -> Spread:
-    """Return by how much less time a contender takes, seed by seed; None where one never ends."""
-    pairs = zip(runs, baseline, strict=True)
+    """Return by how much less time a contender takes, seed by seed; None where one never ends.
+
+    Joined evaluations may have several runs of the baseline with one seed: their median counts.
+    """
+    others: defaultdict[int, list[float]] = defaultdict(list)
+    for other in baseline:
+        if other[key]:
+            others[other["seed"]].append(other[key])
     return Spread.of_known(
-        [other[key] / run[key] if run[key] and other[key] else None for run, other in pairs]
+        [
+            statistics.median(others[run["seed"]]) / run[key]
+            if run[key] and others[run["seed"]]
+            else None
+            for run in runs
+        ]
     )
 
 

@@ -180,6 +180,7 @@ def aims(rows: Sequence[dict[str, Any]], key: str) -> list[str]:
         if spread.num_missing < spread.num_seeds
     }
     clean = f"links {LinkSetting.EVEN.value}, computing {ComputeSetting.EVEN.value}"
+    worst = f"links {LinkSetting.REDRAWN.value}, computing {ComputeSetting.STRAGGLERS.value}"
     contended = {cell: gain for cell, gain in grid.items() if cell != clean}
     lines: list[str] = []
     if contended:
@@ -188,10 +189,13 @@ def aims(rows: Sequence[dict[str, Any]], key: str) -> list[str]:
         lines += [
             f"aim: at least {CONTENDED_AIM} times as fast in each contended cell: {met} of"
             f" {len(contended)}, {_verdict(least >= CONTENDED_AIM)} (least {least:.2f})",
-            f"aim: at least {WORST_AIM:g} times in the worst contended cell: {most:.2f},"
-            f" {_verdict(most >= WORST_AIM)}",
             f"aim: {BEST_AIM:g} times somewhere: {most:.2f}, {_verdict(most >= BEST_AIM)}",
         ]
+    if worst in grid:
+        lines.append(
+            f"aim: at least {WORST_AIM:g} times in the worst cell, {worst}: {grid[worst]:.2f},"
+            f" {_verdict(grid[worst] >= WORST_AIM)}"
+        )
     if clean in grid:
         lines.append(
             f"aim: at most 5 % slower without contention: {grid[clean]:.2f},"

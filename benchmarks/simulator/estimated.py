@@ -9,6 +9,7 @@ as by a worker whose own processor is fast enough; the controller's rules make e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from benchmarks.simulator.asynchronous import ComputeTimes
 from benchmarks.simulator.scenario import Scenario
@@ -18,6 +19,10 @@ from switchfold.controller.scheduler.planning.bandwidth_estimate import Transfer
 from switchfold.controller.scheduler.residual_rate import RateSpan
 from switchfold.controller.scheduler.scheduler import SchedulerOptions
 from switchfold.controller.transfers.rates.link_tracking import LinkTracker, SentUpdate
+
+PLANNED_SHARE: Final = 0.96
+"""Of what a link carries; a controller's `payload_share` leaves about as much aside, so that what
+is late once does not stay so."""
 
 
 class EstimatedRun(ScheduledRun):
@@ -38,7 +43,7 @@ class EstimatedRun(ScheduledRun):
             links[f">{host}"] = host, TransferDirection.DOWN
             is_worker = host in scenario.workers
             rate = scenario.link_bits_per_s if is_worker else scenario.server_link_bits_per_s
-            rates[host] = rate, rate
+            rates[host] = (round(PLANNED_SHARE * rate),) * 2
         self.tracker = LinkTracker(links, rates)
         """Estimates of all hosts' links."""
         self._num_sent = 0
@@ -71,7 +76,7 @@ class EstimatedRun(ScheduledRun):
         faster = [each._replace(rate_bits_per_s=round(headroom * each[2])) for each in spans]
         self._num_sent += 1
         key = 0, self._num_sent
-        self.tracker.granted(key, links, spans, bits)
+        self.tracker.granted(key, links, spans, bits, headroom)
         began_s = max(spans[0].start_s, self.links.now_s)
         planned_s = spans[-1].end_s - spans[0].start_s
 

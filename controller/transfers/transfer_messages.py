@@ -50,13 +50,16 @@ def expected_message(record: TransferRecord, now_s: float) -> pb.SchedulerMessag
     """Return what a server is told of a grant."""
     grant = record.grant
     assert grant is not None, "a granted record has its grant"
+    end_s = (grant.group or grant.planned).end_s
+    start_s = grant.spans[0].start_s if grant.spans else end_s
     return pb.SchedulerMessage(
         expected=pb.CommitExpected(
             sequence=record.sequence,
             worker_id=record.worker_id,
             transfer_id=record.transfer_id,
             learning_rate_factor=record.rate_factor,
-            due_s=max((grant.group or grant.planned).end_s - now_s, 0.0),
+            due_s=max(end_s - now_s, 0.0),
+            earliest_s=max(start_s + (end_s - start_s) / record.headroom - now_s, 0.0),
         )
     )
 

@@ -64,7 +64,13 @@ def dropped(transfer_id: int, reason: str) -> api.SchedulerMessage:
 
 
 def expected(
-    sequence: int, worker_id: int, transfer_id: int, *, due_s: float = 0.0, factor: float = 0.0
+    sequence: int,
+    worker_id: int,
+    transfer_id: int,
+    *,
+    due_s: float = 0.0,
+    earliest_s: float = 0.0,
+    factor: float = 0.0,
 ) -> api.SchedulerMessage:
     return api.SchedulerMessage(
         expected=api.CommitExpected(
@@ -73,6 +79,7 @@ def expected(
             transfer_id=transfer_id,
             learning_rate_factor=factor,
             due_s=due_s,
+            earliest_s=earliest_s,
         )
     )
 

@@ -96,24 +96,25 @@ class TrackedTransfers:
     def _decide(self) -> None:
         for grant in self.scheduler.decide(self.fluid.now_s):
             assert isinstance(grant, TransferGrant)
-            key = (0, grant.request.transfer_id)
-            self.tracker.granted(key, grant.planned.links, grant.spans, grant.request.bits)
-            self.fluid.call_at(grant.spans[0].start_s, partial(self._send, grant))
+            key, links = (0, grant.request.transfer_id), grant.planned.links
+            headroom = self.tracker.headroom(links)
+            self.tracker.granted(key, links, grant.spans, grant.request.bits, headroom)
+            self.fluid.call_at(grant.spans[0].start_s, partial(self._send, grant, headroom))
         self._decide_in_time()
 
-    def _send(self, grant: TransferGrant) -> None:
+    def _send(self, grant: TransferGrant, headroom: float) -> None:
         most = self.processor_bits_per_s.get(grant.request.worker, float("inf"))
         began_s = self.fluid.now_s
         flow = self.fluid.start(
             grant.planned.links,
             grant.request.bits,
             partial(self._sent, grant, began_s, most),
-            cap_bits_per_s=min(most, grant.spans[0].rate_bits_per_s),
+            cap_bits_per_s=min(most, headroom * grant.spans[0].rate_bits_per_s),
         )
         for span, following in itertools.pairwise(grant.spans):
             if following.start_s > span.end_s:
                 self.fluid.call_at(span.end_s, partial(self.fluid.cap, flow, 0))
-            rate = min(most, following.rate_bits_per_s)
+            rate = min(most, headroom * following.rate_bits_per_s)
             self.fluid.call_at(following.start_s, partial(self.fluid.cap, flow, rate))
 
     def _sent(self, grant: TransferGrant, began_s: float, most_bits_per_s: float) -> None:

@@ -20,7 +20,11 @@ _NEW_SHARE: Final = 0.5
 """Of a new rate in the average."""
 _PROBE: Final = 1.25
 """Factor of an estimate after an interval in which nothing fell short of its grant."""
-CHANGE: Final = 0.2
+MUCH_MORE: Final = 1.1
+"""A link that carries so many times its estimate does not do so by chance."""
+WHOLE: Final = 0.95
+"""A link that carries this share of its rate gives all that it has."""
+CHANGE: Final = 0.1
 """Relative change of an estimate from which on a new plan is worth it."""
 
 
@@ -83,6 +87,22 @@ class BandwidthEstimates:
             if found.bits_per_s == found.link_bits_per_s:
                 found.average, found.clean_reports = None, 0
 
+    def carried(self, host: str, direction: TransferDirection, achieved_bits_per_s: float) -> None:
+        """Note what a link has carried at once, if it has an estimate.
+
+        Much more becomes the estimate; otherwise it counts half.
+        """
+        check_finite(f"achieved rate of {host}", achieved_bits_per_s, 0)
+        found = self._find(host, direction)
+        if found.average is None:
+            return
+        earlier = float(found.bits_per_s)
+        is_much_more = achieved_bits_per_s > MUCH_MORE * earlier
+        found.average = achieved_bits_per_s if is_much_more else (earlier + achieved_bits_per_s) / 2
+        found.clean_reports = 0
+        if found.bits_per_s >= WHOLE * found.link_bits_per_s:
+            found.average = None
+
     def bits_per_s(self, host: str, direction: TransferDirection) -> int:
         """Return the estimate for one link."""
         return self._find(host, direction).bits_per_s
@@ -90,7 +110,7 @@ class BandwidthEstimates:
     def take_change(self) -> Mapping[str, tuple[int, int]] | None:
         """Return new rates (up, down) of all hosts if a plan is worth it, else None.
 
-        It is if an estimate differs by more than a fifth from what was last returned, or if a link
+        It is if an estimate differs by more than a tenth from what was last returned, or if a link
         gives all that it has again. Give the rates to `TransferScheduler.replace_network`, which
         leaves grants as they are and plans what waits.
         """

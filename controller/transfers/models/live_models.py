@@ -187,7 +187,9 @@ class LiveModels:
             assert grant is not None, "it is granted"
             self.tally.granted += 1
             record.headroom = self._tracker.headroom(grant.links)
-            self._tracker.granted(record.key, grant.links, grant.spans, grant.request.bits)
+            self._tracker.granted(
+                record.key, grant.links, grant.spans, grant.request.bits, record.headroom
+            )
             times = planned_times(grant.spans, record.decided_s)
             self._note("model_granted", record, **times)
             self._tell(record, record.decided_s)

@@ -13,7 +13,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ...scheduler.planning.bandwidth_estimate import BandwidthEstimates, TransferDirection
+from ...scheduler.planning.bandwidth_estimate import (
+    MUCH_MORE,
+    BandwidthEstimates,
+    TransferDirection,
+)
 from ...scheduler.residual_rate import RateSpan
 from .tracked_grant import HostLink, TrackedGrant
 
@@ -24,8 +28,9 @@ SLACK_S: Final = 0.1
 NETWORK_SHARE: Final = 0.5
 """Least share of the delay for which the network is to blame, if a link is."""
 INTERVAL_S: Final = 1.0
-"""Estimates count at most one clean report of a link in so long a time, and none so soon after an
-update that was late."""
+"""An estimate of which grants use all grows once in so long a time."""
+PAUSE_S: Final = 2.0
+"""It does not grow so soon after an update that was late."""
 MEMORY_S: Final = 10.0
 """What a link has carried speaks for it for so long."""
 FASTER: Final = 1.25
@@ -39,9 +44,11 @@ _WITNESSES: Final = 16
 """Most other updates that are looked at for each that was late."""
 _MOST_AWAITED: Final = 16
 """Late updates that wait for the reports of others; older ones are forgotten."""
-MOST_HEADROOM: Final = 1.75
+LEAST_HEADROOM: Final = 1.25
+"""The same for links that carry nearly all that they should."""
+MOST_HEADROOM: Final = 3.0
 """A grant over links that seem to carry less than they should may be so many times as fast as its
-plan. Servers take what comes in half of its time for a worker that ignores its grants."""
+plan: what it then achieves is what they carry."""
 KEPT: Final = 1024
 """Grants that are remembered."""
 
@@ -83,17 +90,25 @@ class LinkTracker:
         self._granted: OrderedDict[tuple[int, int], TrackedGrant] = OrderedDict()
         self._late: list[TrackedGrant] = []
         """Updates that the network kept back, and of which it is not known where."""
-        self._counted_s: dict[HostLink, float] = {}
-        """When the last report of a link has counted."""
+        self._grows_s: dict[HostLink, float] = {}
+        """When an estimate may grow next."""
 
     def granted(
-        self, key: tuple[int, int], links: Iterable[str], spans: Sequence[RateSpan], bits: int
+        self,
+        key: tuple[int, int],
+        links: Iterable[str],
+        spans: Sequence[RateSpan],
+        bits: int,
+        headroom: float = 1.0,
     ) -> None:
-        """Note a grant over links; `key` is its worker and transfer."""
+        """Note a grant over links; `key` is its worker and transfer.
+
+        `headroom` is how many times as fast as its plan it may be.
+        """
         if not spans:
             return
         tracked = [self._links[name] for name in links if name in self._links]
-        self._granted[key] = TrackedGrant(links=tracked, spans=spans, bits=bits)
+        self._granted[key] = TrackedGrant(links=tracked, spans=spans, bits=bits, headroom=headroom)
         while len(self._granted) > KEPT:
             self._granted.popitem(last=False)
 
@@ -107,7 +122,8 @@ class LinkTracker:
         if not tracked:
             return 1.0
         estimate = min(self._estimates.bits_per_s(*link) for link in tracked)
-        return min(MOST_HEADROOM, min(map(self._whole, tracked)) / estimate)
+        most = min(map(self._whole, tracked)) / estimate
+        return min(MOST_HEADROOM, max(LEAST_HEADROOM, most)) if most > 1 else 1.0
 
     def withdrawn(self, key: tuple[int, int]) -> None:
         """Forget a grant: nobody knows what is sent of it."""
@@ -194,7 +210,7 @@ class LinkTracker:
         suspects = [link for link in late.links if not self._is_cleared(link, late, carried[link])]
         for link in suspects or late.links:
             self._estimates.fell_short(*link, carried[link])
-            self._counted_s[link] = now_s
+            self._grows_s[link] = now_s + PAUSE_S
 
     def _is_cleared(self, link: HostLink, late: TrackedGrant, carried: float) -> bool:
         """Whether a link carried much more while another host was at the other end of an update.
@@ -204,7 +220,8 @@ class LinkTracker:
         others = [
             each
             for each in self._granted.values()
-            if each.ended_s >= late.began_s - MEMORY_S
+            if each.ended_s
+            and each.ended_s >= late.began_s - MEMORY_S
             and link in each.links
             and not any(other in late.links for other in each.links if other != link)
         ][-_WITNESSES:]
@@ -235,12 +252,23 @@ class LinkTracker:
         return sent / max(sum(end_s - start_s for start_s, end_s in times), 1e-9)
 
     def _was_clean(self, link: HostLink, clean: TrackedGrant, now_s: float) -> None:
-        """Let an estimate grow if grants have used all of it."""
+        """Learn from an update in time that a link with an estimate carries more, or hardly less.
+
+        One that might have been faster than its plan shows what the link carried. If that is no
+        more than planned, then the link may still carry more, and another link not: the estimate
+        grows from time to time if grants have used all of it.
+        """
         estimate = self._estimates.bits_per_s(*link)
-        if (
-            estimate == self._whole(link)
-            or now_s - self._counted_s.get(link, -INTERVAL_S) < INTERVAL_S
-        ):
+        if estimate == self._whole(link):
+            return
+        if clean.headroom > 1:
+            carried = self._carried(link, clean)
+            is_less = carried < estimate
+            if not is_less or (clean.late_s > 0 and carried >= FULL * estimate):
+                self._estimates.carried(*link, carried)
+            if is_less or carried > MUCH_MORE * estimate:
+                return
+        if now_s < self._grows_s.get(link, now_s):
             return
         start_s, end_s = clean.spans[0].start_s, clean.spans[-1].end_s
         planned = sum(
@@ -250,7 +278,7 @@ class LinkTracker:
         )
         if planned >= FULL * estimate * (end_s - start_s):
             self._estimates.was_clean(*link)
-            self._counted_s[link] = now_s
+            self._grows_s[link] = now_s + INTERVAL_S
 
 
 def _given_up_s(grant: TrackedGrant) -> float:

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A granted update as it was planned, and as it went by its worker's report.
 
-A report has only begin and end. The update is taken to have kept to its plan, but at most at one
-rate, and to have gone on at the last one until its end. That rate is what the network gave it.
+A report has only begin and end. An update that was late is taken to have kept to its plan, but at
+most at one rate, and to have gone on at the last one until its end. That rate is what the network
+gave it. One that took less time than planned is taken to have been faster all the time.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class TrackedGrant:
     spans: Sequence[RateSpan]
     """As planned; at least one."""
     bits: int
+    headroom: float = 1.0
+    """How many times as fast as planned it may be."""
     began_s: float = 0.0
     ended_s: float = 0.0
     """0: its worker has not reported it."""
@@ -106,9 +109,13 @@ class TrackedGrant:
         return min(self.spans[-1].rate_bits_per_s, self.rate)
 
     def _sent_spans(self) -> list[tuple[float, float, float]]:
-        """Return its spans with their planned rates, moved to when it began."""
-        moved_s = self.began_s - self.spans[0].start_s
-        return [(a + moved_s, b + moved_s, rate) for a, b, rate in self.spans]
+        """Return its spans with their rates, moved to when it began; shorter if it was faster."""
+        first_s, began_s = self.spans[0].start_s, self.began_s
+        scale = min(1.0, (self.ended_s - began_s) / self.planned_s)
+        return [
+            (began_s + scale * (a - first_s), began_s + scale * (b - first_s), rate / scale)
+            for a, b, rate in self.spans
+        ]
 
 
 def overlap_s(start_s: float, end_s: float, from_s: float, until_s: float) -> float:

@@ -202,6 +202,8 @@ class CommitExpected(NamedTuple):
     factor: float
     due_s: float
     """When it should have arrived, in seconds since this message arrived."""
+    earliest_s: float
+    """When it has arrived if links carry more than planned: its grant may be faster than that."""
 
 
 class CommitSkipped(NamedTuple):

@@ -196,7 +196,10 @@ def _event(  # noqa: PLR0911 - one for each kind
             place = message.expected
             factor = _factor(place.learning_rate_factor)
             due_s = max(0.0, place.due_s) if math.isfinite(place.due_s) else 0.0
-            return CommitExpected(place.sequence, place.worker_id, place.transfer_id, factor, due_s)
+            earliest_s = place.earliest_s if 0 < place.earliest_s < due_s else due_s
+            return CommitExpected(
+                *(place.sequence, place.worker_id, place.transfer_id, factor, due_s, earliest_s)
+            )
         case "skipped":
             return CommitSkipped(message.skipped.sequence)
         case "gather":

@@ -12,7 +12,8 @@ from ..update_port import IncomingUpdate
 from .place_order import PlaceOrder, UpdateKey
 
 EARLY_S: Final = 0.2
-"""An update that comes in less than half of its planned time is early, by more than this."""
+"""An update that comes in less than half of the time that its grant allows is early, by more than
+this."""
 _logger = logging.getLogger(__name__)
 
 
@@ -35,8 +36,8 @@ def note_pace(
             counters["unplanned_updates"] += is_registered and not is_over
             continue
         place, told_s = told
-        early_s = told_s + place.due_s - now_s
-        if early_s > max(EARLY_S, place.due_s / 2):
+        early_s = told_s + place.earliest_s - now_s
+        if early_s > max(EARLY_S, place.earliest_s / 2):
             counters["early_updates"] += 1
             _logger.warning(
                 "transfer %d of worker %d came %.1f s before its time: the worker seems to ignore"

@@ -161,12 +161,12 @@ def test_later_reports_count_half() -> None:
     found.fell_short("h1", DOWN, 40 * MBIT)
     assert found.bits_per_s("h1", DOWN) == 50 * MBIT
     assert found.take_change() is not None
-    found.fell_short("h1", DOWN, 35 * MBIT)
-    assert found.bits_per_s("h1", DOWN) == 42_500_000
-    assert found.take_change() is None  # 15 % less
-    found.fell_short("h1", DOWN, 35 * MBIT)
-    assert found.bits_per_s("h1", DOWN) == 38_750_000
-    assert found.take_change() is not None  # 22.5 % less
+    found.fell_short("h1", DOWN, 42 * MBIT)
+    assert found.bits_per_s("h1", DOWN) == 46 * MBIT
+    assert found.take_change() is None  # 8 % less
+    found.fell_short("h1", DOWN, 42 * MBIT)
+    assert found.bits_per_s("h1", DOWN) == 44 * MBIT
+    assert found.take_change() is not None  # 12 % less
 
 
 def test_probe_that_falls_short_is_taken_back() -> None:
@@ -176,6 +176,23 @@ def test_probe_that_falls_short_is_taken_back() -> None:
     assert found.bits_per_s("h1", UP) == 50 * MBIT
     found.fell_short("h1", UP, 40 * MBIT)
     assert found.bits_per_s("h1", UP) == 40 * MBIT
+
+
+def test_what_a_slowed_link_has_carried_is_its_estimate() -> None:
+    found = estimates()
+    found.carried("h1", UP, 50 * MBIT)
+    assert found.bits_per_s("h1", UP) == 100 * MBIT, "it has none to correct"
+    found.fell_short("h1", UP, 50 * MBIT)
+    found.carried("h1", UP, 54 * MBIT)
+    assert found.bits_per_s("h1", UP) == 52 * MBIT
+    found.carried("h1", UP, 50 * MBIT)
+    assert found.bits_per_s("h1", UP) == 51 * MBIT
+    found.carried("h1", UP, 90 * MBIT)
+    assert found.bits_per_s("h1", UP) == 90 * MBIT, "much more"
+    found.carried("h1", UP, 100 * MBIT)
+    assert found.bits_per_s("h1", UP) == 100 * MBIT, "95: nearly all"
+    found.was_clean("h1", UP)
+    assert found.bits_per_s("h1", UP) == 100 * MBIT
 
 
 def test_no_estimate_exceeds_its_link() -> None:

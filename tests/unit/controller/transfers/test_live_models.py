@@ -17,7 +17,6 @@ from fake_station import UPDATE_BYTES, FakeStation, stations, transfer_controlle
 from switchfold.controller.api.operator_api import schedule_pb2
 from switchfold.controller.cli.schedule.text import chart_lines, head_lines, queue_rows
 from switchfold.controller.transfers.job_transfers import JobTransfers
-from switchfold.controller.transfers.rates.link_tracking import MOST_HEADROOM
 from switchfold.hostlib.control.transfers_api import transfers_pb2 as pb
 from switchfold.hostlib.credentials import Role
 from time_bound import until
@@ -262,7 +261,7 @@ def test_what_is_sent_without_a_grant_and_how_fast_models_go_is_noted(tmp_path: 
             await ask(server, 2, 0)
             granted = await server.granted()
             assert seconds(granted) == pytest.approx(2), "the rate that was achieved"
-            assert rate_of(granted) == 50 * MOST_HEADROOM, "the link may carry more again"
+            assert rate_of(granted) == 100, "the link may carry more again"
             withdrawn = pb.TransferWithdrawn(transfer_id=2, is_sent_ungranted=True)
             await server.send(withdrawn=withdrawn)
             await until(lambda: tally(job) == (2, 2, 1, 1, 0))
