@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.simulator.contenders import CONTENDERS, ContenderRun, simulate
-from benchmarks.simulator.estimated import EstimatedRun
+from benchmarks.simulator.estimated import PLANNED_SHARE, EstimatedRun
 from benchmarks.simulator.outcome import delays_of, figures_of
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.timeline import (
@@ -70,8 +70,9 @@ def times(found: ContenderRun, kind: TimelineKind) -> list[float]:
         ("switch-allreduce", [1.1, 1.1, 1.1, 1.1]),
         # Models in turns at 0.1, 0.2, 0.3, 0.4 s; so updates find the link free.
         ("direct", [1.2, 1.3, 1.4, 1.5]),
-        ("estimated", [1.2, 1.3, 1.4, 1.5]),
-        ("fresh", [1.2, 1.3, 1.4, 1.5]),
+        # The same, planned with less than links carry.
+        ("estimated", [1 + turns * 0.1 / PLANNED_SHARE for turns in (2, 3, 4, 5)]),
+        ("fresh", [1 + turns * 0.1 / PLANNED_SHARE for turns in (2, 3, 4, 5)]),
     ],
 )
 def test_one_iteration_by_hand(name: str, commits_s: list[float]) -> None:
