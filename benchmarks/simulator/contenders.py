@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from benchmarks.simulator.asynchronous import (
     ChainReplication,
@@ -51,12 +52,18 @@ WHOLE_BATCH_WAIT_S = 1e6
 """For batches that are closed only when no grant is open."""
 
 
+RELAY_MAX = 16
+"""Workers that get one model at the same time, at most."""
+
+
 def _scheduled(
-    places: GroupPlaces, batch_wait_s: float = SchedulerOptions().batch_wait_s
+    places: GroupPlaces, **choices: Any
 ) -> Callable[[Scenario, ComputeTimes | None], FluidRun]:
+    """`choices` are options of the scheduler."""
+
     def make(scenario: Scenario, computing: ComputeTimes | None) -> FluidRun:
         bound = DelayBound(tau_max=tau_max_of(scenario.num_workers))
-        options = SchedulerOptions(bound=bound, batch_wait_s=batch_wait_s)
+        options = SchedulerOptions(bound=bound, **choices)
         return ScheduledRun(scenario, computing, places=places, options=options)
 
     return make
@@ -117,7 +124,7 @@ CONTENDERS = {
         SimulatedContender(
             name="hosts-whole",
             label="hosts add, whole batches",
-            make=_scheduled(GroupPlaces.HOSTS, WHOLE_BATCH_WAIT_S),
+            make=_scheduled(GroupPlaces.HOSTS, batch_wait_s=WHOLE_BATCH_WAIT_S),
         ),
         SimulatedContender(
             name="switches",
@@ -127,7 +134,19 @@ CONTENDERS = {
         SimulatedContender(
             name="switches-whole",
             label="switches add, whole batches",
-            make=_scheduled(GroupPlaces.SWITCHES, WHOLE_BATCH_WAIT_S),
+            make=_scheduled(GroupPlaces.SWITCHES, batch_wait_s=WHOLE_BATCH_WAIT_S),
+        ),
+        SimulatedContender(
+            name="hosts-relays",
+            label="hosts add, workers relay models",
+            make=_scheduled(GroupPlaces.HOSTS, gather_wait_s=1.0, relay_max=RELAY_MAX),
+        ),
+        SimulatedContender(
+            name="switches-relays",
+            label="switches add, workers relay models",
+            make=_scheduled(
+                GroupPlaces.SWITCHES, gather_wait_s=1.0, switch_wait_s=0.2, relay_max=RELAY_MAX
+            ),
         ),
     )
 }

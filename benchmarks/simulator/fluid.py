@@ -120,7 +120,11 @@ class FluidNetwork:
             for flow in ended:
                 flow.on_end()
             while self._calls and self._calls[0][0] <= self.now_s + _ROUNDING_S:
-                heapq.heappop(self._calls)[2]()
+                time_s, _, function = heapq.heappop(self._calls)
+                self._pass_time(
+                    time_s
+                )  # a call that waits for just this time must not wait for ever
+                function()
 
     def _compute_rates(self) -> None:
         if self._started:

@@ -26,6 +26,8 @@ COLOURS = {
     "hosts-whole": "#31a354",
     "switches": "#6baed6",
     "switches-whole": "#08306b",
+    "hosts-relays": "#006d2c",
+    "switches-relays": "#e6550d",
 }
 
 

@@ -123,20 +123,31 @@ class ScheduledRun(AsynchronousRun):
 
     def _enforce_models(self, grants: Sequence[ModelGrant]) -> None:
         """Let servers send models as they are told; the version is that of the first byte."""
+        chains: list[list[ModelGrant]] = []
         for grant in grants:
-            begin_s = max(grant.spans[0].start_s, self.links.now_s)
-            self.links.call_at(begin_s, partial(self._send_model, grant))
+            if grant.relayed_by is None:
+                chains.append([])
+            chains[-1].append(grant)
+        for chain in chains:
+            begin_s = max(chain[0].spans[0].start_s, self.links.now_s)
+            self.links.call_at(begin_s, partial(self._send_model, chain))
 
-    def _send_model(self, grant: ModelGrant) -> None:
-        request = grant.request
-        self.fix_version(request.worker, request.server)
-        self._send(grant.links, grant.spans, request.bits, partial(self._model_sent, request))
+    def _send_model(self, chain: Sequence[ModelGrant]) -> None:
+        """Send a model to a worker, or along a chain of workers, which all have it at once."""
+        for grant in chain:
+            self.fix_version(grant.request.worker, grant.request.server)
+        links = [link for grant in chain for link in grant.links]
+        requests = [grant.request for grant in chain]
+        self._send(links, chain[0].spans, requests[0].bits, partial(self._models_sent, requests))
 
-    def _model_sent(self, request: ModelRequest) -> None:
-        self._after_half_trip(
-            lambda: self._scheduler.model_delivered(request.transfer_id, self.links.now_s)
-        )
-        self.got(request.worker, request.server)
+    def _models_sent(self, requests: Sequence[ModelRequest]) -> None:
+        for request in requests:
+            self._after_half_trip(partial(self._model_delivered, request.transfer_id))
+            self.got(request.worker, request.server)
+
+    def _model_delivered(self, transfer_id: int) -> None:
+        self._scheduler.model_delivered(transfer_id, self.links.now_s)
+        self._plan_decision()
 
     def _submit(self, request: TransferRequest) -> None:
         self._scheduler.submit(request, self.links.now_s)

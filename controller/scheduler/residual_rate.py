@@ -52,6 +52,14 @@ class ResidualRate:
         """Return the free rate at a time."""
         return self.rates[bisect_right(self.times, time_s) - 1]
 
+    def free_from(self, time_s: float, least: int) -> float:
+        """Return the first time, from one on, at which so much is free. It comes in the end."""
+        steps = zip((*self.times[1:], math.inf), self.times, self.rates, strict=True)
+        for end_s, begin_s, rate in steps:
+            if end_s > time_s and rate >= least:
+                return max(begin_s, time_s)
+        return time_s
+
     def less(self, spans: Iterable[RateSpan], *, may_exceed: bool = False) -> ResidualRate:
         """Return what is left beside these spans; `may_exceed` lets them take more than is free.
 

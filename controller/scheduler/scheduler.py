@@ -87,7 +87,8 @@ class TransferScheduler:
             for worker in mode.workers or ():
                 network.check_host(worker, "worker")
         most_queued = None if mode else self._options.most_queued_updates
-        self._models = ModelTransfers(servers, self._open, self._clocks, most_queued)
+        relay_max = self._options.relay_max
+        self._models = ModelTransfers(servers, self._open, self._clocks, most_queued, relay_max)
         self._now_s = -math.inf
         self._server_of: dict[int, str] = {}
         """By id of each transfer that waits or is granted."""
@@ -132,9 +133,8 @@ class TransferScheduler:
 
     def next_due_s(self) -> float | None:
         """Return when `decide` or `grant_models` has something to do, None if nothing waits."""
-        options = self._options
         due = [self._due_s(each.queue) for each in self._servers.values()]
-        due.append(self._models.next_due_s(options.batch_max, options.batch_wait_s))
+        due.append(self._models.next_due_s(self._options, self._now_s))
         return min((each for each in due if each is not None), default=None)
 
     def decide(self, now_s: float) -> list[TransferDecision]:

@@ -176,15 +176,17 @@ class TransferGrant:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelGrant:
-    """The server may send its model to a worker, as planned."""
+    """A server, or a worker that relays its model, may send it to a worker, as planned."""
 
     request: ModelRequest
     links: Links
-    """From the server to the worker."""
+    """From the server to the worker, or from the worker that relays it."""
     spans: tuple[RateSpan, ...]
-    """When the server sends, and how fast. Empty if the worker runs on the server's host."""
+    """When it is sent, and how fast. Empty if the worker runs on the server's host."""
     end_s: float
     """Arrival of the last byte."""
+    relayed_by: str | None = None
+    """Host of the worker that gets it at the same time, and sends it on; None: the server sends."""
 
 
 class DropReason(enum.Enum):

@@ -9,15 +9,20 @@ updates, without groups and bounds. Models and updates share links only where a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from ..errors import DuplicateTransferError, UnknownTransferError
 from ..ordering import order_models
+from ..planning.model_relays import plan_relays
 from ..training.options import SchedulerOptions
 from ..training.training_modes import WorkerClocks
 from ..transfers import ModelGrant, ModelRequest
 from .batch_queue import BatchQueue
 from .coming_updates import ComingUpdates
 from .open_transfers import Carried, OpenTransfers
+
+_FREE_SHARE: Final = 0.05
+"""A link of which less is free is full."""
 
 
 class ModelTransfers:
@@ -29,9 +34,10 @@ class ModelTransfers:
         open_transfers: OpenTransfers,
         clocks: WorkerClocks | None = None,
         most_queued: float | None = None,
+        relay_max: int = 1,
     ) -> None:
         """With `clocks`, models wait for slower workers; with `most_queued`, for the updates that
-        theirs would wait for (see ComingUpdates).
+        theirs would wait for (see ComingUpdates). `relay_max` workers may share a model.
         """
         self._open = open_transfers
         self._clocks = clocks
@@ -39,6 +45,7 @@ class ModelTransfers:
             server: BatchQueue() for server in servers
         }
         self._most_queued = most_queued
+        self._relay_max = relay_max
         self._coming: dict[str, ComingUpdates] = {}
         """By server, if models wait for updates."""
         for server in self._servers:
@@ -64,9 +71,9 @@ class ModelTransfers:
         if self._clocks:
             self._servers[request.server].sort_out(self._may_go)
 
-    def next_due_s(self, batch_max: int, batch_wait_s: float) -> float | None:
+    def next_due_s(self, options: SchedulerOptions, now_s: float) -> float | None:
         """Return when a batch is due, None if nothing waits."""
-        due = [queue.due_s(batch_max, batch_wait_s) for queue in self._servers.values()]
+        due = [self._due_s(queue, options, now_s) for queue in self._servers.values()]
         return min((each for each in due if each is not None), default=None)
 
     def grant(
@@ -79,11 +86,13 @@ class ModelTransfers:
         grants: list[ModelGrant] = []
         residual = self._open.residual
         for server, queue in self._servers.items():
-            due_s = queue.due_s(options.batch_max, options.batch_wait_s)
+            due_s = self._due_s(queue, options, now_s)
             if due_s is None or due_s > now_s:
                 continue
             coming, waiting = self._coming.get(server), list(queue.waiting.values())
-            if coming is None:
+            if self._relay_max > 1:
+                planned = plan_relays(residual, waiting, now_s, self._relay_max)
+            elif coming is None:
                 planned = order_models(residual, waiting, now_s)
             else:
                 ordered = order_models(residual.fork(), waiting, now_s)
@@ -146,6 +155,22 @@ class ModelTransfers:
         """Look again at which requests have a route and need not wait for slower workers."""
         for queue in self._servers.values():
             queue.sort_out(self._may_go)
+
+    def _due_s(
+        self, queue: BatchQueue[ModelRequest, ModelGrant], options: SchedulerOptions, now_s: float
+    ) -> float | None:
+        """Return when a server's batch is due: with relays, not long before its link is free."""
+        due_s = queue.due_s(options.batch_max, options.batch_wait_s)
+        if due_s is None or self._relay_max == 1:
+            return due_s
+        oldest = next(iter(queue.waiting.values()))
+        residual = self._open.residual
+        links = residual.network.route(oldest.server, oldest.worker)
+        if not links:
+            return due_s
+        least = max(1, round(_FREE_SHARE * residual.network.capacities_bits_per_s[links[0]]))
+        free_s = residual.rate(links[0]).free_from(now_s, least)
+        return max(due_s, free_s - options.batch_wait_s)
 
     def _expect(self, server: str) -> None:
         if self._most_queued is not None:

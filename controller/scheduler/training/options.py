@@ -42,6 +42,9 @@ class SchedulerOptions:
     """A model waits at its server as long as its update would have to wait there for more than so
     many others: so it is fresher, and its update no later. None, or with a `mode`: models leave as
     early as they can. Ours."""
+    relay_max: int = 1
+    """So many workers may get one model, each but the first from the one before it. From 2 on,
+    models wait while their server's link is full, so that several wait together. Ours."""
     commit_order: CommitOrder = CommitOrder.ARRIVAL
     """In which order a server applies updates. Ours."""
     learning_rate: LearningRateRule | None = None
@@ -68,6 +71,13 @@ class SchedulerOptions:
         check_finite("batch_wait_s", self.batch_wait_s, 0)
         check_finite("gather_wait_s", self.gather_wait_s, 0)
         check_finite("switch_wait_s", self.switch_wait_s, 0)
+        check_whole("relay_max", self.relay_max, 1)
+        if self.relay_max > 1 and self.most_queued_updates is not None:
+            raise InvalidTransferError(
+                f"relay_max is {self.relay_max}, and most_queued_updates"
+                f" {self.most_queued_updates}: models that are relayed do not wait for updates;"
+                " leave out one of them"
+            )
         if self.most_queued_updates is not None:
             check_finite("most_queued_updates", self.most_queued_updates, 0)
         if self.lost_after != math.inf:

@@ -70,7 +70,11 @@ def times(found: ContenderRun, kind: TimelineKind) -> list[float]:
         ("switch-allreduce", [1.1, 1.1, 1.1, 1.1]),
         # Models in turns at 0.1, 0.2, 0.3, 0.4 s; so updates find the link free.
         ("direct", [1.2, 1.3, 1.4, 1.5]),
-        # The same, planned with less than links carry.
+        # All have one model at 0.1 s; two updates go directly, and a host adds the others up.
+        ("hosts-relays", [1.2, 1.3, 1.4, 1.4]),
+        # The batch waits for 0.2 s, and is one sum of 0.1 s.
+        ("switches-relays", [1.4] * 4),
+        # The same as directly, planned with less than links carry.
         ("estimated", [1 + turns * 0.1 / PLANNED_SHARE for turns in (2, 3, 4, 5)]),
         ("fresh", [1 + turns * 0.1 / PLANNED_SHARE for turns in (2, 3, 4, 5)]),
     ],
