@@ -63,6 +63,7 @@ def figures(record: SoakRecord) -> list[str]:
             f"{name}: memory {first.memory_bytes / 1e6:.1f} to {last.memory_bytes / 1e6:.1f} MB,"
             f" descriptors {first.descriptors} to {last.descriptors},"
             f" threads {first.threads} to {last.threads}"
+            f" (and {first.pool_threads} to {last.pool_threads} that serve calls)"
         )
     for name, log in record.logs.items():
         text, times = repeated_line(log)

@@ -18,6 +18,9 @@ MORE_DESCRIPTORS: Final = 8
 """Streams of workers that come and go, and calls under way."""
 MORE_THREADS: Final = 4
 """gRPC keeps some for later calls."""
+MORE_POOL_THREADS: Final = 16
+"""A softswitch's pool gets a thread whenever all of them are busy. Calls and streams that never end
+would keep theirs, until the pool is full."""
 LINES_PER_ROUND: Final = 60
 """Most lines of one log for each round."""
 MOST_DRIFT: Final = 1.25
@@ -40,6 +43,10 @@ def problems(record: SoakRecord) -> list[str]:
             ("bytes of memory", first.memory_bytes, last.memory_bytes, MORE_MEMORY_BYTES),
             ("descriptors", first.descriptors, last.descriptors, MORE_DESCRIPTORS),
             ("threads", first.threads, last.threads, MORE_THREADS),
+            (
+                "threads that serve calls",
+                *(first.pool_threads, last.pool_threads, MORE_POOL_THREADS),
+            ),
         ):
             if after > before + more:
                 found.append(f"{name}: {after} {what} instead of {before}; {more} more are allowed")

@@ -28,6 +28,7 @@ from .status import (
     write_details,
 )
 from .stream import StreamChannel
+from .thread_name import name_this_thread
 
 if TYPE_CHECKING:
     from ....hostlib.credentials import Credentials
@@ -50,6 +51,9 @@ IDLE_S = 20.0
 """Longest time of a connection without a call."""
 RESPONSE_BYTES = 1 << 20
 """Size at which a ReadResponse is sent, well below the 4 MiB that clients accept."""
+POOL_NAME = "p4runtime"
+"""Of the threads that serve calls, in the tools of the system as well. The pool gets one more
+whenever all of them are busy."""
 STOP_GRACE_S = 0.5
 THREAD_END_S = 5.0
 SOCKET_PROBE_S = 1.0
@@ -116,7 +120,10 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         """Bind and serve. Raises AddressInUseError."""
         assert self._server is None, "the server runs already"
         self._pool = futures.ThreadPoolExecutor(
-            MAX_STREAMS + UNARY_THREADS, thread_name_prefix="p4runtime"
+            MAX_STREAMS + UNARY_THREADS,
+            thread_name_prefix=POOL_NAME,
+            initializer=name_this_thread,
+            initargs=(POOL_NAME,),
         )
         server = grpc.server(
             self._pool,

@@ -5,28 +5,35 @@
 from __future__ import annotations
 
 import math
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from benchmarks.drills.catalogue import DRILLS
 from benchmarks.drills.drill import TIME_S, Drill, StatedOutcome
-from benchmarks.drills.footprint import ProcessFootprint
+from benchmarks.drills.footprint import ProcessFootprint, process_footprint
 from benchmarks.drills.perform import Performance, describe
 from benchmarks.drills.report import DrillRow, markdown
 from benchmarks.drills.soak_run import SoakRecord
 from benchmarks.drills.soak_verdict import (
     MORE_DESCRIPTORS,
     MORE_MEMORY_BYTES,
+    MORE_POOL_THREADS,
     MORE_THREADS,
     MOST_DRIFT,
     drift,
     problems,
 )
 from benchmarks.drills.watch import watch
+from switchfold.softswitch.p4runtime.service.server import POOL_NAME
+from switchfold.softswitch.p4runtime.service.thread_name import name_this_thread
 
 NAMESPACES = {"sf-soak-h1", "sf-soak-s1"}
-FIRST = ProcessFootprint(memory_bytes=10**8, descriptors=20, threads=9)
+FIRST = ProcessFootprint(memory_bytes=10**8, descriptors=20, threads=9, pool_threads=4)
 LINE = "2026-11-25 15:10:53,727 INFO switchfold.controller.server: option lease_s = 6"
 
 
@@ -96,6 +103,15 @@ def test_watch_counts_from_the_last_pause_and_the_last_other_member() -> None:
     assert seen.longest_pause_s == pytest.approx(1.6)
 
 
+def test_threads_that_serve_calls_are_counted_apart() -> None:
+    with ThreadPoolExecutor(1, initializer=name_this_thread, initargs=(POOL_NAME,)) as pool:
+        number = pool.submit(threading.get_native_id).result()
+        assert Path(f"/proc/self/task/{number}/comm").read_text() == f"{POOL_NAME}\n"
+        found = process_footprint(os.getpid())
+        assert found.pool_threads >= 1
+        assert found.threads >= 1, "this one"
+
+
 def record(last: ProcessFootprint) -> SoakRecord:
     return SoakRecord(
         rounds=1,
@@ -117,6 +133,7 @@ def test_soak_without_a_leak_has_no_problem() -> None:
         (replace(FIRST, memory_bytes=FIRST.memory_bytes + MORE_MEMORY_BYTES + 1), "memory"),
         (replace(FIRST, descriptors=FIRST.descriptors + MORE_DESCRIPTORS + 1), "descriptors"),
         (replace(FIRST, threads=FIRST.threads + MORE_THREADS + 1), "threads"),
+        (replace(FIRST, pool_threads=FIRST.pool_threads + MORE_POOL_THREADS + 1), "serve calls"),
     ],
 )
 def test_soak_names_what_a_process_has_leaked(last: ProcessFootprint, word: str) -> None:
