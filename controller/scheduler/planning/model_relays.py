@@ -56,7 +56,7 @@ def plan_relays(
     workers at most. Cost of n requests: O(n^2) plans; n is at most the size of a batch.
     """
     network = residual.network
-    waiting = sorted(requests, key=lambda each: (each.worker, each.transfer_id))
+    waiting: list[ModelRequest] = sorted(requests, key=lambda each: (each.worker, each.transfer_id))
     grants: list[ModelGrant] = []
     while waiting:
         alone: list[tuple[float, int, _Chain]] = []
@@ -68,7 +68,7 @@ def plan_relays(
         alone.sort(key=lambda each: each[:2])
         chain = alone[0][2]
         if not chain.spans:  # on the server's own host
-            (request,) = chain.requests
+            request = chain.requests[0]
             grants.append(ModelGrant(request=request, links=(), spans=(), end_s=now_s))
             waiting.remove(request)
             continue
