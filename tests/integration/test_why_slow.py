@@ -13,6 +13,7 @@ import pytest
 
 from live_testbed import LiveTestbed
 from switchfold.bmv2_topos.topology.topology import single_switch
+from switchfold.controller.cli.top import command
 from switchfold.hostlib.session import Session
 from time_bound import wait_until
 
@@ -63,6 +64,24 @@ def test_late_worker_is_named_and_an_idle_job_is_not_guessed_at(
         assert (code, err) == (0, "")
         assert max(map(len, out.splitlines())) <= 80
         assert "2 (100 %)" in out
+        assert "Slots that wait now" in out
+        assert "worker 2 " in out
+
+        num_looks = 0
+
+        def look_twice(*arguments: Any) -> Any:
+            nonlocal num_looks
+            num_looks += 1
+            if num_looks > 2:
+                raise KeyboardInterrupt
+            return look(*arguments)
+
+        look = command._look
+        monkeypatch.setattr(command, "_look", look_twice)
+        code, out, err = testbed.command("top", "--watch")
+        assert (code, err) == (0, "")
+        assert out.count("Slots that wait now") == 2
+        monkeypatch.setattr(command, "_look", look)
 
         last = sessions[-1].allreduce(values)
         for future in (*first, last):

@@ -13,7 +13,14 @@ from ...api.operator_client import OperatorClient
 from ..activity.looks import INTERVAL_S, look_at
 from ..activity.window import ActivityWindow
 from ..output import controller_option, json_option, print_json, print_table
-from .text import JOB_COLUMNS, LINK_COLUMNS, SWITCH_COLUMNS, TREE_COLUMNS, TopScreen
+from .text import (
+    JOB_COLUMNS,
+    LINK_COLUMNS,
+    SLOT_COLUMNS,
+    SWITCH_COLUMNS,
+    TREE_COLUMNS,
+    TopScreen,
+)
 
 _REFRESH_S: Final = 1.0
 _KEPT: Final = 25
@@ -30,7 +37,8 @@ def top(is_watched: bool, client: OperatorClient, is_json: bool) -> None:
     It looks 5 times a second at up to 256 slots of each tree, on each of its switches. A slot waits
     while its round has some contributions but not all; "hold" is how long rounds do so at the root,
     on average. "last worker" is the one for which most rounds waited alone, and in which share of
-    the looks. "idle" is the share of the time without any round. BMv2 does not show its slots.
+    the looks; for single slots, it is in "Slots that wait now". "idle" is the share of the time
+    without any round. BMv2 does not show its slots.
 
     \b
     Examples:
@@ -39,16 +47,20 @@ def top(is_watched: bool, client: OperatorClient, is_json: bool) -> None:
       switchfold top --json | python -m json.tool
     """
     windows: dict[str, ActivityWindow] = {}
-    while True:
-        screen = _look(client, windows)
-        if is_json:
-            print_json(screen.as_dict())
-        else:
-            if is_watched:
-                click.clear()
-            _print(screen, client.address)
+    try:
+        while True:
+            screen = _look(client, windows)
+            if is_json:
+                print_json(screen.as_dict())
+            else:
+                if is_watched:
+                    click.clear()
+                _print(screen, client.address)
+            if not is_watched:
+                return
+    except KeyboardInterrupt:
         if not is_watched:
-            return
+            raise
 
 
 def _look(client: OperatorClient, windows: dict[str, ActivityWindow]) -> TopScreen:
@@ -78,6 +90,7 @@ def _print(screen: TopScreen, address: str) -> None:
         print_table(f"Jobs at {address}", JOB_COLUMNS, screen.job_rows())
     for title, columns, rows in (
         ("Trees", TREE_COLUMNS, list(screen.tree_rows())),
+        ("Slots that wait now", SLOT_COLUMNS, screen.slot_rows()),
         ("Links of trees, the busiest first", LINK_COLUMNS, screen.link_rows()),
         ("Switches", SWITCH_COLUMNS, list(screen.switch_rows())),
     ):

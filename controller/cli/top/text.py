@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from ...api.operator_api import fabric_pb2, operator_pb2
+from ...api.operator_api import activity_pb2, fabric_pb2, operator_pb2
 from ...fabric.trees.tree_text import amount, seconds
 from ..activity.window import ActivityWindow, LinkFigures
 from ..output import message_dict
@@ -19,6 +19,9 @@ JOB_COLUMNS: Final = (
     *("job", "state", "workers", "path", "slots", "rounds/s", "idle", "last worker"),
 )
 TREE_COLUMNS: Final = ("job", "tree", "root", "slots", "waiting", "rounds/s", "hold")
+SLOTS_SHOWN: Final = 8
+"""Slots that wait, in the table; JSON has all."""
+SLOT_COLUMNS: Final = ("job", "tree", "switch", "slot", "waits for", "stuck")
 LINK_COLUMNS: Final = ("from", "to", "state", "rate", "now", "use")
 SWITCH_COLUMNS: Final = ("switch", "state", "slots", "used")
 _NONE: Final = "-"
@@ -62,6 +65,21 @@ class TopScreen:
                     f"{tree.rounds_per_s:.4g}",
                     _NONE if tree.hold_s is None else seconds(tree.hold_s),
                 )
+
+    def slot_rows(self) -> list[tuple[object, ...]]:
+        """Return slots that waited at the newest look, those that wait for one worker first."""
+        found = [
+            (name, tree.tree_id, node.switch, each)
+            for name, window in self.windows.items()
+            for tree in window.last.trees
+            for node in tree.nodes
+            for each in node.open_rounds
+        ]
+        found.sort(key=lambda slot: len(slot[3].missing_workers) + len(slot[3].missing_switches))
+        return [
+            (name, tree_id, switch, each.slot_index, _awaited(each), "yes" * each.is_stuck or _NONE)
+            for name, tree_id, switch, each in found[:SLOTS_SHOWN]
+        ]
 
     def link_rows(self) -> list[tuple[object, ...]]:
         """Return the busiest directions of links that jobs use, and links out of use."""
@@ -150,6 +168,12 @@ def _waiting(window: ActivityWindow) -> Iterator[dict[str, Any]]:
         for node in tree.nodes:
             for each in node.open_rounds:
                 yield {"tree_id": tree.tree_id, "switch": node.switch, **message_dict(each)}
+
+
+def _awaited(waiting: activity_pb2.OpenRound) -> str:
+    """Return the workers and switches whose contributions a round has not."""
+    workers = [f"worker {number}" for number in waiting.missing_workers]
+    return ", ".join((*workers, *waiting.missing_switches))
 
 
 def _ends(link: fabric_pb2.Link) -> Iterable[str]:

@@ -10,7 +10,7 @@ from activity_looks import LookFigures, window_of
 from switchfold.controller.api.operator_api import activity_pb2, fabric_pb2, operator_pb2
 from switchfold.controller.cli.activity.looks import look_at
 from switchfold.controller.cli.activity.window import ActivityWindow
-from switchfold.controller.cli.top.text import LINKS_SHOWN, TopScreen
+from switchfold.controller.cli.top.text import LINKS_SHOWN, SLOTS_SHOWN, TopScreen
 from switchfold.controller.errors import OperatorRefusedError
 
 
@@ -58,6 +58,16 @@ def test_trees_have_waiting_slots_and_hold_time() -> None:
     assert rows == [("train", 3, "s1", 128, "1", "100", "10 ms")]
     unread = list(screen(train=window(slot_error="refused")).tree_rows())
     assert unread == [("train", 3, "s1", 128, "-", "100", "-")]
+
+
+def test_slots_that_wait_for_one_worker_come_first() -> None:
+    rows = screen(train=window(waiting=[[0, 2], [1]])).slot_rows()
+    assert rows == [
+        ("train", 3, "s1", 1, "worker 1", "yes"),
+        ("train", 3, "s1", 0, "worker 0, worker 2", "yes"),
+    ]
+    assert len(screen(train=window(waiting=[[1]] * 30)).slot_rows()) == SLOTS_SHOWN
+    assert not screen(train=window()).slot_rows()
 
 
 def test_links_out_of_use_come_first_then_the_busiest() -> None:
