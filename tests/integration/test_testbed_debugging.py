@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from scapy.layers.l2 import Ether
 
 from switchfold import p4src
 from switchfold.bmv2_topos import Testbed, state
@@ -17,12 +20,16 @@ from switchfold.bmv2_topos.errors import TestbedError
 from switchfold.bmv2_topos.processes.debugging import SwitchDebugging
 from switchfold.bmv2_topos.topology.topology import single_switch
 from switchfold.controller.__main__ import run
+from switchfold.hostlib.captures.scapy_layer import SwitchfoldPacket
+from switchfold.hostlib.config import join_from_environment
+from switchfold.hostlib.slots.wire import Operation
 from switchfold.softswitch.commands.command import main as softswitch
 from switchfold.softswitch.trace.pcap import read_pcap
 from time_bound import wait_until
 
 WORKER = """
 import numpy as np
+from switchfold.hostlib.captures.scapy_layer import SwitchfoldPacket
 from switchfold.hostlib.config import join_from_environment
 
 with join_from_environment() as session:
@@ -57,16 +64,15 @@ def test_trace_and_captures_tell_what_the_switch_did(tmp_path: Path) -> None:
         wait_until(
             lambda: "out: port" in trace.read_text("utf-8"), lambda: trace.read_text("utf-8")
         )
-    captures = [read_pcap(tmp_path / "pcap" / "s1" / f"port{port}.pcap") for port in (1, 2)]
+    files = [tmp_path / "pcap" / "s1" / f"port{port}.pcap" for port in (1, 2)]
+    captures = [[*read_pcap(path)] for path in files]
     text = trace.read_text("utf-8")
     assert "operation=1 OPERATION_AGGREGATE_ADD" in text
     assert "worker_admission.p4:" in text, "the P4 lines are found"
     assert all(captures), "both hosts have sent frames"
 
 
-def test_rates_and_entries_of_a_running_switch(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rates_of_a_running_switch(tmp_path: Path) -> None:
     with made(SwitchDebugging(live_dir=tmp_path / "live")) as testbed:
         sum_once(testbed)
         path = live_file(testbed.name, None)
@@ -77,22 +83,52 @@ def test_rates_and_entries_of_a_running_switch(
 
         wait_until(lambda: "ipv4_forward" in show().output, lambda: show().output)
         assert show().exit_code == 0
-        entries = tmp_path / "s1.txtpb"
-        words = ["--controller", testbed.controller_address, "--out", str(entries)]
-        assert run(["switch", "entries", "s1", *words]) == 0
-        assert "entries" in capsys.readouterr().err
-    program = p4src.artefacts("narrow")
-    frame = bytes.fromhex("0200000000fe" + "020000000001" + "0800")
-    frame += bytes.fromhex("450000140000400040110000") + bytes([10, 0, 0, 1, 10, 0, 0, 2])
-    result = CliRunner().invoke(
-        softswitch,
-        [
-            *("trace", str(program.json), "--p4info", str(program.p4info)),
-            *("--entries", str(entries), "--frame", frame.hex()),
-        ],
+
+
+def test_a_trace_with_exported_entries_is_what_the_switch_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = tmp_path / "s1.txtpb"
+
+    def take_part(worker_id: int) -> None:
+        variables = testbed.endpoint(worker_id).environment("train")
+        with join_from_environment(variables=variables) as session:
+            session.allreduce(np.ones(64, np.int32)).result()
+            if worker_id == 0:
+                words = ["--controller", testbed.controller_address, "--out", str(entries)]
+                assert run(["switch", "entries", "s1", *words]) == 0
+            session.barrier("exported")  # then the job may end, and its entries with it
+
+    with (
+        made(SwitchDebugging(pcap_dir=tmp_path / "pcap")) as testbed,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        for part in [pool.submit(take_part, worker_id) for worker_id in range(2)]:
+            part.result()
+    assert "entries" in capsys.readouterr().err
+    frames = read_pcap(tmp_path / "pcap" / "s1" / "port1.pcap")
+    sent = next(
+        frame
+        for frame in frames
+        if Ether(frame)[SwitchfoldPacket].operation == Operation.AGGREGATE_ADD
     )
-    assert result.exit_code == 0, result.output
-    assert "ETHERTYPE_IPV4" in result.output
+
+    def traced(*words: str) -> str:
+        program = p4src.artefacts("narrow")
+        files = str(program.json), "--p4info", str(program.p4info)
+        arguments = ["trace", *files, "--port", "1", "--frame", sent.hex(), *words]
+        result = CliRunner().invoke(softswitch, arguments)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    job = "worker_admission.job"
+    assert f"{job}: miss -> SwitchfoldIngress.worker_admission.foreign_job" in traced()
+    with_entries = traced("--entries", str(entries))
+    assert f"{job}: hit, entry 0 (0x01) -> SwitchfoldIngress.worker_admission.admit_root" in (
+        with_entries
+    )
+    assert "OUTCOME_FOREIGN_JOB, was" not in with_entries
+    assert "out: port" not in with_entries, "the first of two contributions"
 
 
 def test_a_testbed_without_live_says_what_to_do(tmp_path: Path) -> None:
