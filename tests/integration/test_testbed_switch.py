@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -149,16 +151,44 @@ testbed(sys.argv[2:])
 """
 
 
+def run_testbed(records: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run `switchfold testbed` in another process, with records of this test."""
+    return subprocess.run(
+        [sys.executable, "-c", UP, str(records), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=400,
+        env=child_environment(records),
+    )
+
+
+TOPOLOGY = re.search(
+    r"### Topologies from a file.*?```toml\n(.*?)```",
+    (Path(__file__).parents[2] / "docs" / "own_p4.md").read_text("utf-8"),
+    re.DOTALL,
+)
+
+
+def test_a_testbed_of_the_topology_file_in_the_docs_sums(records: Path, tmp_path: Path) -> None:
+    assert TOPOLOGY, "docs/own_p4.md shows a file"
+    file = tmp_path / "mine.toml"
+    file.write_text(TOPOLOGY[1])
+    words = ("--mode", "udp", "--topology-file", str(file), "--name", "mine")
+    up = run_testbed(records, "up", *words)
+    assert up.returncode == 0, up.stderr
+    try:
+        attached = Testbed.attach("mine")
+        assert [switch.name for switch in attached.topology.switches] == ["s1", "s2"]
+        results = attached.run_workers([sys.executable, "-c", WORKER], timeout_s=400)
+        assert [result.output for result in results] == ["summed\n"] * 2
+    finally:
+        down = run_testbed(records, "down", "--name", "mine")
+    assert down.stdout == "testbed mine is down\n"
+
+
 def test_commands_leave_a_testbed_up_and_take_it_down(records: Path) -> None:
-    def command(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", UP, str(records), *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=400,
-            env=child_environment(records),
-        )
+    command = partial(run_testbed, records)
 
     up = command("up", "--mode", "udp", "--workers", "2", "--name", "kept", "--json")
     assert up.returncode == 0, up.stderr
