@@ -44,11 +44,11 @@ _WITNESSES: Final = 16
 """Most other updates that are looked at for each that was late."""
 _MOST_AWAITED: Final = 16
 """Late updates that wait for the reports of others; older ones are forgotten."""
-LEAST_HEADROOM: Final = 1.25
-"""The same for links that carry nearly all that they should."""
 MOST_HEADROOM: Final = 3.0
 """A grant over links that seem to carry less than they should may be so many times as fast as its
 plan: what it then achieves is what they carry."""
+LEAST_HEADROOM: Final = 1.25
+"""The same for links that carry nearly all that they should."""
 KEPT: Final = 1024
 """Grants that are remembered."""
 
