@@ -156,7 +156,8 @@ def make_parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         "--metrics",
         default="",
         metavar="[ADDRESS:]PORT",
-        help="serve metrics for Prometheus here, at 127.0.0.1 without an address; 0 takes any port",
+        help="serve metrics for Prometheus here, at 127.0.0.1 without an address; 0 takes any port,"
+        " which the second line of the output names",
     )
     parser.add_argument(
         "--controller", metavar="HOST:PORT", help="for hot rows, and for scheduled updates"
@@ -349,12 +350,15 @@ def _serve(
         job=options.job,
     )
     with server, contextlib.ExitStack() as stack:
+        listening = f"listening on {server.address}:{server.port}"
+        told = [listening]
         if options.metrics:
             from .metrics import serve_metrics  # noqa: PLC0415 - only when it is needed
 
-            stack.enter_context(serve_metrics(server, options.metrics, job=options.job))
-        listening = f"listening on {server.address}:{server.port}"
-        print(listening, flush=True)
+            metrics = serve_metrics(server, options.metrics, job=options.job)
+            stack.enter_context(metrics)
+            told.append(f"metrics at http://{metrics.address}/metrics")
+        print(*told, sep="\n", flush=True)
         manager = ServiceManager()
         manager.ready(listening)
         with manager.watching(lambda: server.loop.run(lambda: None)):

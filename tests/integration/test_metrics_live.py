@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+import signal
+import subprocess
+import sys
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from live_testbed import DEADLINE_S, LiveTestbed
 from scraped_metrics import scrape
 from switchfold.hostlib.observing import metric_table as table
 from switchfold.hostlib.observing.worker_metrics import served_address
+from switchfold.hostlib.parameter_server import ClientOptions, ParameterClient
 from time_bound import wait_until
 
 NUM_WORKERS = 2
@@ -21,11 +24,36 @@ VALUES = 4096
 ANY_PORT = ("--metrics", "0")
 
 
-def address_in(log: Path) -> str:
+def address_in(text: str) -> str:
     """Return where a process says that it serves its metrics."""
-    found = re.search(r"metrics at http://(\S+)/metrics", log.read_text("utf-8"))
-    assert found is not None, log.read_text("utf-8")
+    found = re.search(r"metrics at http://(\S+)/metrics", text)
+    assert found is not None, text
     return found[1]
+
+
+def test_parameter_server_that_runs_as_a_process_is_scraped() -> None:
+    command = [
+        *(sys.executable, "-m", "switchfold.hostlib.parameter_server", "--insecure"),
+        *("--address", "127.0.0.1", "--num-workers", "1", "--job", "7", *ANY_PORT),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            said = re.fullmatch(r"listening on (.*):(\d+)\n", server.stdout.readline())
+            assert said is not None
+            address = address_in(server.stdout.readline())
+            options = ClientOptions(worker_id=0, job=7, insecure=True)
+            values = np.ones(VALUES, np.float32)
+            with ParameterClient([(said[1], int(said[2]))], options) as client:
+                assert (client.push_pull("w", values, 0).result(DEADLINE_S) == values).all()
+            seen = scrape(address)
+            labels = {"job": "7", "server": "0"}
+            assert seen.value(table.SERVER_RECEIVED, **labels) == values.nbytes
+            assert seen.value(table.SERVER_SENT, **labels) == values.nbytes
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(DEADLINE_S) == 0
+        finally:
+            server.kill()
 
 
 def test_job_is_seen_by_all_processes() -> None:
@@ -38,8 +66,8 @@ def test_job_is_seen_by_all_processes() -> None:
             for future in futures:
                 assert (future.result(DEADLINE_S) == NUM_WORKERS).all()
         logs = testbed.made.run_directory
-        switch = scrape(address_in(logs / "s1.log"))
-        controller_address = address_in(logs / "controller.log")
+        switch = scrape(address_in((logs / "s1.log").read_text("utf-8")))
+        controller_address = address_in((logs / "controller.log").read_text("utf-8"))
 
         def is_counted() -> bool:
             """The controller reads the switch's counters every 2 s."""
