@@ -59,6 +59,7 @@ def expected_message(record: TransferRecord, now_s: float) -> pb.SchedulerMessag
             transfer_id=record.transfer_id,
             learning_rate_factor=record.rate_factor,
             due_s=max(end_s - now_s, 0.0),
+            size_bytes=record.request.size_bytes,
             earliest_s=max(start_s + (end_s - start_s) / record.headroom - now_s, 0.0),
         )
     )

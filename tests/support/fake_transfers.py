@@ -63,13 +63,14 @@ def dropped(transfer_id: int, reason: str) -> api.SchedulerMessage:
     )
 
 
-def expected(
+def expected(  # noqa: PLR0913 - the fields of the message
     sequence: int,
     worker_id: int,
     transfer_id: int,
     *,
     due_s: float = 0.0,
     earliest_s: float = 0.0,
+    size_bytes: int = 0,
     factor: float = 0.0,
 ) -> api.SchedulerMessage:
     return api.SchedulerMessage(
@@ -80,6 +81,7 @@ def expected(
             learning_rate_factor=factor,
             due_s=due_s,
             earliest_s=earliest_s,
+            size_bytes=size_bytes,
         )
     )
 

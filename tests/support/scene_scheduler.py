@@ -145,7 +145,7 @@ class SceneScheduler:
             self.next_sequence += 1
             self._open[worker, asked.transfer_id] = sequence
             self._tell_server(
-                CommitExpected(sequence, worker, asked.transfer_id, self.factor, 0.0, 0.0)
+                CommitExpected(sequence, worker, asked.transfer_id, self.factor, 0.0, 0.0, 0)
             )
             own_hop = hop if worker in grouped else None
             grants.append(

@@ -204,6 +204,8 @@ class CommitExpected(NamedTuple):
     """When it should have arrived, in seconds since this message arrived."""
     earliest_s: float
     """When it has arrived if links carry more than planned: its grant may be faster than that."""
+    size_bytes: int
+    """For which its worker has asked; 0: not told."""
 
 
 class CommitSkipped(NamedTuple):

@@ -198,7 +198,8 @@ def _event(  # noqa: PLR0911 - one for each kind
             due_s = max(0.0, place.due_s) if math.isfinite(place.due_s) else 0.0
             earliest_s = place.earliest_s if 0 < place.earliest_s < due_s else due_s
             return CommitExpected(
-                *(place.sequence, place.worker_id, place.transfer_id, factor, due_s, earliest_s)
+                *(place.sequence, place.worker_id, place.transfer_id, factor, due_s, earliest_s),
+                place.size_bytes,
             )
         case "skipped":
             return CommitSkipped(message.skipped.sequence)

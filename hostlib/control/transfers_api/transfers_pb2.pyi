@@ -286,20 +286,22 @@ class RateObserved(_message.Message):
     def __init__(self, transfer_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., seconds: _Optional[float] = ..., network_wait_s: _Optional[float] = ...) -> None: ...
 
 class CommitExpected(_message.Message):
-    __slots__ = ("sequence", "worker_id", "transfer_id", "learning_rate_factor", "due_s", "earliest_s")
+    __slots__ = ("sequence", "worker_id", "transfer_id", "learning_rate_factor", "due_s", "earliest_s", "size_bytes")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
     LEARNING_RATE_FACTOR_FIELD_NUMBER: _ClassVar[int]
     DUE_S_FIELD_NUMBER: _ClassVar[int]
     EARLIEST_S_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     worker_id: int
     transfer_id: int
     learning_rate_factor: float
     due_s: float
     earliest_s: float
-    def __init__(self, sequence: _Optional[int] = ..., worker_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., learning_rate_factor: _Optional[float] = ..., due_s: _Optional[float] = ..., earliest_s: _Optional[float] = ...) -> None: ...
+    size_bytes: int
+    def __init__(self, sequence: _Optional[int] = ..., worker_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., learning_rate_factor: _Optional[float] = ..., due_s: _Optional[float] = ..., earliest_s: _Optional[float] = ..., size_bytes: _Optional[int] = ...) -> None: ...
 
 class CommitSkipped(_message.Message):
     __slots__ = ("sequence",)

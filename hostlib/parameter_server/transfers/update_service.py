@@ -30,7 +30,7 @@ from ..summed_updates import SumMember, pack_members_into
 from ..tables.change import ScheduledUpdate, TableChange
 from ..tables.denial import is_replaced
 from ..tables.service import TableService
-from .arrivals.grant_pace import note_pace
+from .arrivals.grant_pace import note_pace, size_problem
 from .arrivals.known_updates import (
     KnownUpdates,
     SubmittedUpdate,
@@ -51,6 +51,12 @@ MOST_HELD_BYTES: Final = 1 << 30
 """Updates that have come, and wait or are on their path through the log."""
 KEPT_REFUSED: Final = 256
 """How many refused updates are remembered, for places that are told later."""
+_REFUSALS: Final[dict[type[HostlibError], str]] = {
+    StaleUpdateError: "stale_updates",
+    UnplannedUpdateError: "withheld_updates",
+    PeerMismatchError: "missized_updates",
+}
+"""Counters by error."""
 _logger = logging.getLogger(__name__)
 
 
@@ -61,10 +67,11 @@ class UpdateService:
     `counters`: granted_updates (applied in their places), late_updates (granted, but their place
     was over), ungranted_updates, stale_updates (refused: older than tau_max), denied_updates
     (refused by the tables), forgotten_updates (of worker processes that were replaced),
-    withheld_updates (without a place, though a replica follows; refused),
-    repeated_updates (had come before), early_updates (came long before their planned time),
-    unplanned_updates (granted, but the scheduler has not told of them), skipped_places and
-    abandoned_places (of the sequence: the scheduler's word, or the server had waited long enough).
+    withheld_updates (without a place, though a replica follows; refused), missized_updates (of
+    other sizes than their grants; refused), repeated_updates (had come before), early_updates (came
+    long before their planned time), unplanned_updates (granted, but the scheduler has not told of
+    them), skipped_places and abandoned_places (of the sequence: the scheduler's word, or the server
+    had waited long enough).
     Of groups: summed_updates (applied as parts of sums), left_updates (were to come in sums, and
     came by themselves), returned_sums (had no effect: their updates come by themselves).
     """
@@ -188,10 +195,13 @@ class UpdateService:
         has_grant = update.head.is_granted and all(member.transfer_id for member in members)
         if has_grant:
             note_pace(self._order, update, self.counters, now_s, is_registered=self._is_registered)
+        refusal = stale
+        if has_grant and refusal is None and not self.gate.is_replica:
+            refusal = size_problem(self._order, update)
         self._known.add(update)
-        if stale is not None:
+        if refusal is not None:
             ready = self._order.arrive(key_of_first(update), None, update, now_s)[1:]
-            self._deny(update, stale)
+            self._deny(update, refusal)
         else:
             for member in members[1:] if has_grant else ():
                 self._order.cover(key_of(member), member.sequence)
@@ -389,12 +399,15 @@ class UpdateService:
         now = self._tables.state.num_commits + submitted
         return staleness(update, now, self._tau_max)
 
-    def _deny(self, update: IncomingUpdate, error: StaleUpdateError | UnplannedUpdateError) -> None:
+    def _deny(
+        self,
+        update: IncomingUpdate,
+        error: StaleUpdateError | UnplannedUpdateError | PeerMismatchError,
+    ) -> None:
         if update.summed:
             self._return_sum(update)
             return
-        is_stale = isinstance(error, StaleUpdateError)
-        self.counters["stale_updates" if is_stale else "withheld_updates"] += 1
+        self.counters[_REFUSALS[type(error)]] += 1
         self._refuse(update, error)
 
     def _return_sum(self, update: IncomingUpdate) -> None:

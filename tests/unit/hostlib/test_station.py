@@ -129,9 +129,9 @@ def test_a_server_says_how_far_it_is(fake: FakeTransfers) -> None:
         assert not register.HasField("div_max")
         assert not register.HasField("staleness")
         fake.tell(server(3), expected(6, 1, 2, due_s=0.5))
-        assert watched.next() == CommitExpected(6, 1, 2, 1.0, 0.5, 0.5)
-        fake.tell(server(3), expected(7, 1, 3, due_s=0.5, earliest_s=0.25))
-        assert watched.next() == CommitExpected(7, 1, 3, 1.0, 0.5, 0.25)
+        assert watched.next() == CommitExpected(6, 1, 2, 1.0, 0.5, 0.5, 0)
+        fake.tell(server(3), expected(7, 1, 3, due_s=0.5, earliest_s=0.25, size_bytes=9))
+        assert watched.next() == CommitExpected(7, 1, 3, 1.0, 0.5, 0.25, 9)
         watched.station.send(TransferDelivered(1, 2, is_granted=True), 1)
         watched.station.send(UpdatesCommitted(10), 1)
         assert fake.wait_for(server(3), "delivered")[0].is_granted

@@ -8,13 +8,32 @@ import logging
 from collections import Counter
 from typing import Final
 
+from ....errors import PeerMismatchError
 from ..update_port import IncomingUpdate
+from .known_updates import key_of_first
 from .place_order import PlaceOrder, UpdateKey
 
 EARLY_S: Final = 0.2
 """An update that comes in less than half of the time that its grant allows is early, by more than
 this."""
 _logger = logging.getLogger(__name__)
+
+
+def size_problem(
+    order: PlaceOrder[IncomingUpdate], update: IncomingUpdate
+) -> PeerMismatchError | None:
+    """Return why a granted update is not of the size that was planned, None if it is, or a sum."""
+    told = None if update.summed else order.expected(key_of_first(update))
+    num_bytes = update.head.num_bytes
+    if told is None or told[0].size_bytes in (0, num_bytes):
+        return None
+    problem = PeerMismatchError(
+        f"update {update.head.number} of worker {update.worker_id} has {num_bytes} bytes, but the"
+        f" worker asked the scheduler for a grant of {told[0].size_bytes} bytes, and links are kept"
+        " free for no more. Update the worker, or its library"
+    )
+    _logger.warning("%s", problem)
+    return problem
 
 
 def note_pace(

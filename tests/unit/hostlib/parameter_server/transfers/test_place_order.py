@@ -26,7 +26,7 @@ def key(number: int) -> UpdateKey:
 
 
 def place(sequence: int, number: int, due_s: float = 0.0) -> CommitExpected:
-    return CommitExpected(sequence, *key(number), 1.0, due_s, due_s)
+    return CommitExpected(sequence, *key(number), 1.0, due_s, due_s, 0)
 
 
 def order(first: int | None = 0) -> PlaceOrder[int]:
