@@ -14,6 +14,7 @@ import grpc
 from finsy.proto import p4r, p4r_grpc
 
 from ...errors import SoftswitchError
+from ..thread_name import name_this_thread
 from .dataplane import DataPlane
 from .device import Device
 from .handlers import generic_handler
@@ -28,7 +29,6 @@ from .status import (
     write_details,
 )
 from .stream import StreamChannel
-from .thread_name import name_this_thread
 
 if TYPE_CHECKING:
     from ....hostlib.credentials import Credentials

@@ -30,7 +30,7 @@ from benchmarks.drills.soak_verdict import (
 )
 from benchmarks.drills.watch import watch
 from switchfold.softswitch.p4runtime.service.server import POOL_NAME
-from switchfold.softswitch.p4runtime.service.thread_name import name_this_thread
+from switchfold.softswitch.p4runtime.thread_name import name_this_thread
 
 NAMESPACES = {"sf-soak-h1", "sf-soak-s1"}
 FIRST = ProcessFootprint(memory_bytes=10**8, descriptors=20, threads=9, pool_threads=4)
