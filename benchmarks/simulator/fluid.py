@@ -121,9 +121,8 @@ class FluidNetwork:
                 flow.on_end()
             while self._calls and self._calls[0][0] <= self.now_s + _ROUNDING_S:
                 time_s, _, function = heapq.heappop(self._calls)
-                self._pass_time(
-                    time_s
-                )  # a call that waits for just this time must not wait for ever
+                # A call that waits for just this time must not wait for ever.
+                self._pass_time(time_s)
                 function()
 
     def _compute_rates(self) -> None:

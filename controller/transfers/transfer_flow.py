@@ -342,13 +342,8 @@ class TransferFlow:
         if grant.group is None:
             record.headroom = self._tracker.headroom(grant.planned.links)
         if grant.group is None or not grant.group.is_switch:  # nobody measures its packets
-            self._tracker.granted(
-                record.key,
-                grant.planned.links,
-                grant.spans,
-                grant.request.bits,
-                record.headroom,
-            )
+            links, bits = grant.planned.links, grant.request.bits
+            self._tracker.granted(record.key, links, grant.spans, bits, record.headroom)
         self._note("granted", record)
         if server.station is not None:
             server.station.send(expected_message(record, record.decided_s))

@@ -29,7 +29,6 @@ from switchfold.hostlib.errors import (
     ConfigurationError,
     NonFiniteGradientError,
     PeerClosedError,
-    PeerMismatchError,
     RowShapeError,
     StaleUpdateError,
     VersionMismatchError,
@@ -337,47 +336,6 @@ def test_an_update_that_became_too_old_in_its_place_is_refused_and_said_so() -> 
             held.result(WAIT_S)
         told = [d for d in scene.fake.wait_for(server(), "delivered", 3) if d.worker_id == 1]
         assert [(d.is_granted, d.is_refused) for d in told] == [(True, False), (True, True)]
-
-
-@pytest.mark.parametrize(("earliest_s", "is_early"), [(0.0, True), (0.1, False)])
-def test_an_update_that_comes_long_before_its_time_is_noticed(
-    caplog: pytest.LogCaptureFixture, earliest_s: float, *, is_early: bool
-) -> None:
-    def mislead(fake: FakeTransfers, caller: Caller, message: api.StationMessage) -> None:
-        if message.HasField("requested"):
-            place = expected(0, caller.station_id, 1, due_s=600.0, earliest_s=earliest_s)
-            fake.tell(server(), place)
-
-    with TransferScene(mislead) as scene:
-        fabric = scene.worker(0)
-        future = fabric.push(values(1))
-        scene.fake.wait_for(worker(0), "requested")
-        wait_until(lambda: scene.cluster.servers[0].updates.progress.next_sequence == 1, "no place")
-        scene.fake.tell(worker(0), granted(1, 0, FAST))
-        assert future.result(WAIT_S).is_committed
-        assert scene.counter("early_updates") == is_early
-        assert ("seems to ignore its grants" in caplog.text) == is_early
-
-
-def test_an_update_of_another_size_than_it_was_granted_is_refused() -> None:
-    def tell_of_less(fake: FakeTransfers, caller: Caller, message: api.StationMessage) -> None:
-        if message.HasField("requested"):
-            number = message.requested.transfer_id
-            size_bytes = message.requested.size_bytes - (number == 1)
-            fake.tell(server(), expected(number - 1, 0, number, size_bytes=size_bytes))
-
-    with TransferScene(tell_of_less) as scene:
-        fabric = scene.worker(0)
-        futures = [fabric.push(values(number)) for number in (1, 2)]
-        updates = scene.cluster.servers[0].updates
-        wait_until(lambda: updates.progress.next_sequence == 2, "the places are not known")
-        scene.fake.tell(worker(0), granted(1, 0, FAST), granted(2, 1, FAST))
-        with pytest.raises(PeerMismatchError, match="asked the scheduler for a grant of"):
-            futures[0].result(WAIT_S)
-        assert futures[1].result(WAIT_S).is_committed
-        assert scene.counter("missized_updates") == 1
-        told = scene.fake.wait_for(server(), "delivered", 2)
-        assert {d.transfer_id: d.is_refused for d in told} == {1: True, 2: False}
 
 
 def test_parts_of_several_servers_have_a_transfer_each() -> None:
