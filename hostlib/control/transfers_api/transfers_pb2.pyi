@@ -90,7 +90,7 @@ class SchedulerMessage(_message.Message):
     def __init__(self, registered: _Optional[_Union[Registered, _Mapping]] = ..., granted: _Optional[_Union[TransferGranted, _Mapping]] = ..., dropped: _Optional[_Union[TransferDropped, _Mapping]] = ..., expected: _Optional[_Union[CommitExpected, _Mapping]] = ..., skipped: _Optional[_Union[CommitSkipped, _Mapping]] = ..., gather: _Optional[_Union[GatherExpected, _Mapping]] = ..., refused: _Optional[_Union[TransferRefused, _Mapping]] = ..., replica_known: _Optional[_Union[ReplicaKnown, _Mapping]] = ..., report_state: _Optional[_Union[ReportState, _Mapping]] = ..., replica_joined: _Optional[_Union[ReplicaJoined, _Mapping]] = ..., replica_left: _Optional[_Union[ReplicaLeft, _Mapping]] = ..., allowed: _Optional[_Union[CommitAllowed, _Mapping]] = ..., server_moved: _Optional[_Union[ServerMoved, _Mapping]] = ..., promoted: _Optional[_Union[ReplicaPromoted, _Mapping]] = ..., catch_up: _Optional[_Union[CatchUp, _Mapping]] = ..., switch_group: _Optional[_Union[SwitchGroupExpected, _Mapping]] = ..., allreduce_noted: _Optional[_Union[AllreduceNoted, _Mapping]] = ..., allreduce_granted: _Optional[_Union[AllreduceGranted, _Mapping]] = ..., allreduce_failed: _Optional[_Union[AllreduceFailed, _Mapping]] = ...) -> None: ...
 
 class Register(_message.Message):
-    __slots__ = ("job_name", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "staleness", "version", "next_sequence", "aggregator", "address", "port", "catches_up", "momentum")
+    __slots__ = ("job_name", "station_id", "identity", "host", "job_token", "tau_max", "div_max", "staleness", "version", "next_sequence", "aggregator", "relay", "address", "port", "catches_up", "momentum")
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
     STATION_ID_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FIELD_NUMBER: _ClassVar[int]
@@ -102,6 +102,7 @@ class Register(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     NEXT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
+    RELAY_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
     CATCHES_UP_FIELD_NUMBER: _ClassVar[int]
@@ -117,13 +118,22 @@ class Register(_message.Message):
     version: int
     next_sequence: int
     aggregator: Aggregator
+    relay: ModelRelay
     address: str
     port: int
     catches_up: bool
     momentum: float
-    def __init__(self, job_name: _Optional[str] = ..., station_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., host: _Optional[str] = ..., job_token: _Optional[str] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., staleness: _Optional[int] = ..., version: _Optional[int] = ..., next_sequence: _Optional[int] = ..., aggregator: _Optional[_Union[Aggregator, _Mapping]] = ..., address: _Optional[str] = ..., port: _Optional[int] = ..., catches_up: bool = ..., momentum: _Optional[float] = ...) -> None: ...
+    def __init__(self, job_name: _Optional[str] = ..., station_id: _Optional[int] = ..., identity: _Optional[bytes] = ..., host: _Optional[str] = ..., job_token: _Optional[str] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., staleness: _Optional[int] = ..., version: _Optional[int] = ..., next_sequence: _Optional[int] = ..., aggregator: _Optional[_Union[Aggregator, _Mapping]] = ..., relay: _Optional[_Union[ModelRelay, _Mapping]] = ..., address: _Optional[str] = ..., port: _Optional[int] = ..., catches_up: bool = ..., momentum: _Optional[float] = ...) -> None: ...
 
 class Aggregator(_message.Message):
+    __slots__ = ("address", "port")
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    address: str
+    port: int
+    def __init__(self, address: _Optional[str] = ..., port: _Optional[int] = ...) -> None: ...
+
+class ModelRelay(_message.Message):
     __slots__ = ("address", "port")
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
@@ -182,7 +192,7 @@ class RateSpan(_message.Message):
     def __init__(self, start_s: _Optional[float] = ..., end_s: _Optional[float] = ..., rate_bits_per_s: _Optional[int] = ...) -> None: ...
 
 class TransferGranted(_message.Message):
-    __slots__ = ("transfer_id", "spans", "sequence", "delay", "learning_rate_factor", "hop", "has_replica", "replica_spans")
+    __slots__ = ("transfer_id", "spans", "sequence", "delay", "learning_rate_factor", "hop", "has_replica", "replica_spans", "model_hop")
     TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
     SPANS_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
@@ -191,6 +201,7 @@ class TransferGranted(_message.Message):
     HOP_FIELD_NUMBER: _ClassVar[int]
     HAS_REPLICA_FIELD_NUMBER: _ClassVar[int]
     REPLICA_SPANS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_HOP_FIELD_NUMBER: _ClassVar[int]
     transfer_id: int
     spans: _containers.RepeatedCompositeFieldContainer[RateSpan]
     sequence: int
@@ -199,7 +210,20 @@ class TransferGranted(_message.Message):
     hop: GroupHop
     has_replica: bool
     replica_spans: _containers.RepeatedCompositeFieldContainer[RateSpan]
-    def __init__(self, transfer_id: _Optional[int] = ..., spans: _Optional[_Iterable[_Union[RateSpan, _Mapping]]] = ..., sequence: _Optional[int] = ..., delay: _Optional[int] = ..., learning_rate_factor: _Optional[float] = ..., hop: _Optional[_Union[GroupHop, _Mapping]] = ..., has_replica: bool = ..., replica_spans: _Optional[_Iterable[_Union[RateSpan, _Mapping]]] = ...) -> None: ...
+    model_hop: ModelHop
+    def __init__(self, transfer_id: _Optional[int] = ..., spans: _Optional[_Iterable[_Union[RateSpan, _Mapping]]] = ..., sequence: _Optional[int] = ..., delay: _Optional[int] = ..., learning_rate_factor: _Optional[float] = ..., hop: _Optional[_Union[GroupHop, _Mapping]] = ..., has_replica: bool = ..., replica_spans: _Optional[_Iterable[_Union[RateSpan, _Mapping]]] = ..., model_hop: _Optional[_Union[ModelHop, _Mapping]] = ...) -> None: ...
+
+class ModelHop(_message.Message):
+    __slots__ = ("sender_transfer_id", "address", "port", "wait_s")
+    SENDER_TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    WAIT_S_FIELD_NUMBER: _ClassVar[int]
+    sender_transfer_id: int
+    address: str
+    port: int
+    wait_s: float
+    def __init__(self, sender_transfer_id: _Optional[int] = ..., address: _Optional[str] = ..., port: _Optional[int] = ..., wait_s: _Optional[float] = ...) -> None: ...
 
 class GroupHop(_message.Message):
     __slots__ = ("kind", "group_id", "num_members", "worker_id", "address", "port", "outcome_s")
