@@ -32,7 +32,7 @@ INTERVAL_S: Final = 1.0
 PAUSE_S: Final = 2.0
 """It does not grow so soon after an update that was late."""
 MEMORY_S: Final = 10.0
-"""What a link has carried speaks for it for so long."""
+"""What a link has carried speaks for it for so long; after that, its estimate grows unused, too."""
 FASTER: Final = 1.25
 """A link that carried so many times as much with another host is not to blame."""
 FULL: Final = 0.8
@@ -91,7 +91,9 @@ class LinkTracker:
         self._late: list[TrackedGrant] = []
         """Updates that the network kept back, and of which it is not known where."""
         self._grows_s: dict[HostLink, float] = {}
-        """When an estimate may grow next."""
+        """When an estimate may grow next; of all that have fallen."""
+        self._used_s: dict[HostLink, float] = {}
+        """Until when the last grants use each link."""
 
     def granted(
         self,
@@ -108,6 +110,8 @@ class LinkTracker:
         if not spans:
             return
         tracked = [self._links[name] for name in links if name in self._links]
+        for link in tracked:
+            self._used_s[link] = max(spans[-1].end_s, self._used_s.get(link, 0.0))
         self._granted[key] = TrackedGrant(links=tracked, spans=spans, bits=bits, headroom=headroom)
         while len(self._granted) > KEPT:
             self._granted.popitem(last=False)
@@ -138,6 +142,7 @@ class LinkTracker:
             return None
         found.report(now_s - sent.seconds, now_s)
         self._forget(now_s)
+        self._grow_unused(now_s)
         late_s = found.late_s
         if late_s > LATE * found.planned_s + SLACK_S:
             if sent.network_wait_s is None:
@@ -177,6 +182,18 @@ class LinkTracker:
             if (oldest.ended_s or _given_up_s(oldest)) >= now_s - 2 * MEMORY_S:
                 return
             del self._granted[key]
+
+    def _grow_unused(self, now_s: float) -> None:
+        """Let the estimates grow of links that no grant has used for long.
+
+        Plans avoid a link that seems slow, so nobody would ever learn that it is not slow any more.
+        """
+        for link, grows_s in [*self._grows_s.items()]:
+            if self._estimates.bits_per_s(*link) == self._whole(link):
+                del self._grows_s[link]
+            elif now_s >= max(grows_s, self._used_s[link] + MEMORY_S):
+                self._estimates.was_clean(*link)
+                self._grows_s[link] = now_s + INTERVAL_S
 
     def _judge(self, now_s: float) -> None:
         """Look for what has kept late updates back, once those beside them are reported, too."""

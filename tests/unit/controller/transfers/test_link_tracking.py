@@ -14,6 +14,7 @@ from switchfold.controller.transfers.rates.link_tracking import (
     INTERVAL_S,
     KEPT,
     LEAST_HEADROOM,
+    MEMORY_S,
     MOST_HEADROOM,
     PAUSE_S,
     LinkTracker,
@@ -84,6 +85,30 @@ def test_a_grant_over_a_slowed_link_may_be_faster_than_its_plan() -> None:
     made.observe(key, SentUpdate(100 / 70, 0.0), 20.0 + 100 / 70)
     assert estimates(made)["h1"][0] == pytest.approx(1.25 * 100 / 1.3)
     assert made.headroom(path) == LEAST_HEADROOM
+
+
+def test_the_estimate_of_a_link_that_nobody_uses_grows() -> None:
+    """Plans avoid a link that seems slow, as that of an idle aggregator, so nothing else shows it.
+
+    It is not so slow any more, or was not: another one, which nobody could tell from it, was.
+    """
+    made = tracker()
+    send(made, 0, 1.5, 10.0, worker="h1", server="h2")
+    fallen = {"h1": pytest.approx((100 / 1.5, 100)), "h2": pytest.approx((100, 100 / 1.5))}
+    grown = {"h1": pytest.approx((125 / 1.5, 100)), "h2": pytest.approx((100, 125 / 1.5))}
+    assert estimates(made) == fallen
+    used_until_s = 9.5
+    others = {"worker": "h3", "server": "h9"}
+    send(made, 1, 1.0, used_until_s + MEMORY_S - 0.1, **others)
+    assert estimates(made) == fallen
+    first_s = used_until_s + MEMORY_S + 0.1
+    send(made, 2, 1.0, first_s, **others)
+    assert estimates(made) == grown
+    send(made, 3, 1.0, first_s + INTERVAL_S / 2, **others)
+    assert estimates(made) == grown, "once in an interval"
+    for number in range(2):
+        send(made, 4 + number, 1.0, first_s + (1 + number) * INTERVAL_S, **others)
+        assert not estimates(made)
 
 
 def test_links_that_carried_nearly_all_are_not_to_blame() -> None:
