@@ -45,6 +45,12 @@ class TransferOptions:
     """Where others reach this worker for that; empty: at ClientOptions.source."""
     aggregate_port: int = 0
     """TCP port for that; 0: any."""
+    relay_models: bool = False
+    """Of a worker: send models on to other workers, and take theirs, as the scheduler plans it."""
+    relay_address: str = ""
+    """Where others reach this worker for that; empty: at ClientOptions.source."""
+    relay_port: int = 0
+    """TCP port for that; 0: any."""
     grant_wait_s: float = 1.0
     """How long a worker's update, or a server's model, waits for its grant, until the scheduler has
     said how long."""
@@ -57,14 +63,23 @@ class TransferOptions:
                 f"transfers: grant wait {self.grant_wait_s} s, place wait {self.place_wait_s} s;"
                 " give positive times"
             )
-        if not 0 <= self.aggregate_port < 1 << 16:
-            raise ConfigurationError(f"aggregate_port {self.aggregate_port}; give a TCP port")
+        for name in "aggregate_port", "relay_port":
+            port = getattr(self, name)
+            if not 0 <= port < 1 << 16:
+                raise ConfigurationError(f"{name} {port}; give a TCP port")
         self.station(StationKind.WORKER, 0)
 
     def station(
-        self, kind: StationKind, station_id: int, aggregator: tuple[str, int] | None = None
+        self,
+        kind: StationKind,
+        station_id: int,
+        aggregator: tuple[str, int] | None = None,
+        relay: tuple[str, int] | None = None,
     ) -> StationRequest:
-        """Return a registration; `aggregator`: where it gathers. Raises ConfigurationError."""
+        """Return a registration; `aggregator`: where it gathers, `relay`: where it takes models.
+
+        Raises ConfigurationError.
+        """
         return StationRequest(
             controller=self.controller,
             job=self.job,
@@ -78,4 +93,5 @@ class TransferOptions:
             job_token=self.job_token,
             credentials=self.credentials,
             aggregator=aggregator,
+            relay=relay,
         )

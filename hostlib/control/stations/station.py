@@ -18,7 +18,7 @@ from ...errors import ConfigurationError, HostlibError, JobRefusedError
 from ..controller_addresses import ControllerAddresses
 from ..kept_stream import KeptStream
 from .allreduce_terms import AllreduceEvent, AllreduceReport
-from .model_terms import ModelReport
+from .model_terms import ModelHop, ModelReport
 from .replica_terms import ReplicaEvent, ReplicaReport
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class StationRequest:
     """Folder with this host's certificate, key and authority; None: no TLS."""
     aggregator: tuple[str, int] | None = None
     """Where this worker gathers updates of others while its host is idle; None: it does not."""
+    relay: tuple[str, int] | None = None
+    """Where this worker takes models from others, and it sends its own on; None: it does not."""
     identity: bytes = field(default_factory=lambda: secrets.token_bytes(_IDENTITY_BYTES))
     """Of this process: 16 random bytes."""
 
@@ -172,6 +174,8 @@ class TransferGranted(NamedTuple):
     """None: the update goes to the server."""
     replica_spans: tuple[GrantedSpan, ...] | None = None
     """When the update goes to the server's replica as well; None: it does not."""
+    model_hop: ModelHop | None = None
+    """None: the server sends the model."""
 
 
 class TransferDropped(NamedTuple):

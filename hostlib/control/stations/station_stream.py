@@ -20,7 +20,7 @@ from ..transfers_api import transfers_pb2 as api
 from .allreduce_stream import allreduce_event, allreduce_message
 from .allreduce_terms import AllreduceEnded, AllreduceRequested
 from .granted_spans import granted_spans
-from .model_terms import ModelDelivered, ModelRequested
+from .model_terms import ModelDelivered, ModelHop, ModelRequested
 from .replica_stream import replica_event, replica_message
 from .station import (
     CommitExpected,
@@ -126,7 +126,7 @@ class StationStream:
 
 
 def _register(request: StationRequest, progress: ServerProgress) -> api.StationMessage:
-    place = request.aggregator
+    place, relay = request.aggregator, request.relay
     return api.StationMessage(
         register=api.Register(
             job_name=request.job,
@@ -140,6 +140,7 @@ def _register(request: StationRequest, progress: ServerProgress) -> api.StationM
             version=progress.version,
             next_sequence=progress.next_sequence,
             aggregator=None if place is None else api.Aggregator(address=place[0], port=place[1]),
+            relay=None if relay is None else api.ModelRelay(address=relay[0], port=relay[1]),
             momentum=request.momentum,
             address=None if request.reached_at is None else request.reached_at[0],
             port=None if request.reached_at is None else request.reached_at[1],
@@ -237,7 +238,15 @@ def _grant(granted: api.TransferGranted) -> TransferGranted | None:
         _factor(granted.learning_rate_factor),
         hop,
         replica_spans if granted.has_replica else None,
+        _model_hop(granted.model_hop) if granted.HasField("model_hop") else None,
     )
+
+
+def _model_hop(hop: api.ModelHop) -> ModelHop | None:
+    """Return where a model comes from; without a time that can be waited, from the server."""
+    if not 0 <= hop.wait_s < math.inf:
+        return None
+    return ModelHop(hop.sender_transfer_id, (hop.address, hop.port), hop.wait_s)
 
 
 def _hop(hop: api.GroupHop) -> GroupHop | None:

@@ -28,6 +28,8 @@ from ...peers.frames import (
     EnterFrame,
     Frame,
     FrameKind,
+    ModelCameFrame,
+    NotSentOnFrame,
     Packable,
     PieceFrame,
     ReceiptFrame,
@@ -54,7 +56,8 @@ _MOST_UNTOLD_BYTES: Final = 1 << 22
 """What a worker has not read; beyond it, it is told nothing more of hot rows."""
 _SAMPLES: Final = frozenset((FrameKind.SKETCH, FrameKind.BATCHES))
 _HOT: Final = _SAMPLES | {FrameKind.DECIDE}
-_KINDS: Final = CHANGES - UPDATES | _HOT | {FrameKind.PULL, FrameKind.HEARTBEAT}
+_OF_MODELS: Final = frozenset((FrameKind.MODEL_CAME, FrameKind.NOT_SENT_ON))
+_KINDS: Final = CHANGES - UPDATES | _HOT | _OF_MODELS | {FrameKind.PULL, FrameKind.HEARTBEAT}
 _MEASURED: Final = frozenset((FrameKind.PUSH, FrameKind.PULL))
 
 
@@ -129,6 +132,9 @@ class TablePort:
         if frame.kind in _HOT:
             self._take_hot(frame, payload)
             return
+        if frame.kind in _OF_MODELS:
+            self._take_of_model(frame)
+            return
         asked, log, arrived_ns = TableFrame.unpack(frame), self._latency, connection.arrived_ns
         if log is not None and not log.is_paused and asked.kind in _MEASURED:
             log.arrived(self._worker_id, self._connection_number, asked.kind, arrived_ns)
@@ -145,6 +151,18 @@ class TablePort:
             return
         origin = (self._worker_id, self._incarnation, asked.number)
         self._service.submit(TableChange(asked.kind, *origin, asked.table, asked.num_keys), payload)
+
+    def _take_of_model(self, frame: Frame) -> None:
+        models = self._service.models
+        if models is None:
+            return
+        if frame.kind is FrameKind.MODEL_CAME:
+            came = ModelCameFrame.unpack(frame)
+            if came.is_whole:
+                self._served.forget(FrameKind.PULL, came.number)
+            models.on_came(self, came)
+        else:
+            models.on_not_sent_on(self, NotSentOnFrame.unpack(frame).number)
 
     def _take_hot(self, frame: Frame, payload: memoryview) -> None:
         if self._hot is None:
@@ -255,6 +273,10 @@ class TablePort:
         """Send the next bytes of the answer to a pull, but not the last ones."""
         self._send(PieceFrame(piece.nbytes, number), piece)
         self._note_unread(piece.nbytes)
+
+    def tell(self, frame: Packable) -> None:
+        """Tell the worker that an answer is sent on, or comes from another worker."""
+        self._send(frame)
 
     def send_rows(self, number: int, table: int, num_keys: int, rest: memoryview) -> None:
         """Send the last bytes of the answer to a pull."""

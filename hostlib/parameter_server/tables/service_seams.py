@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import HostlibError, PeerError
+from ...peers.frames import ModelCameFrame, Packable
 from ...peers.pacing import PacedLink
 from ..hot_server.state import DecidedRounds
 from ..rows import PulledRows
@@ -64,6 +65,10 @@ class PacedCaller(Protocol):
         """Send the last bytes of the answer to a pull."""
         ...
 
+    def tell(self, frame: Packable) -> None:
+        """Tell the worker that an answer is sent on, or comes from another worker."""
+        ...
+
 
 class TablePull(NamedTuple):
     """A pull that waits for the worker's own pushes, for slower workers, or for the scheduler."""
@@ -91,6 +96,14 @@ class ModelKeeper(Protocol):
 
     def detach(self, client: TableCaller) -> None:
         """Learn that a connection is gone; its pulls are forgotten."""
+        ...
+
+    def on_came(self, client: TableCaller, came: ModelCameFrame) -> None:
+        """Learn what became of an answer that another worker has sent."""
+        ...
+
+    def on_not_sent_on(self, client: TableCaller, number: int) -> None:
+        """Learn that a worker does not send the answer to its pull on."""
         ...
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, final
@@ -27,6 +28,7 @@ from ...latency import RequestMeter, SwitchMeter, WorkerLog
 from ...peers.dialled import DialledLink
 from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import (
+    NO_TIMES,
     DeniedFrame,
     EnteredFrame,
     EnterFrame,
@@ -36,23 +38,24 @@ from ...peers.frames import (
     PieceFrame,
     Purpose,
     ReceiptFrame,
+    RowsFrame,
     TableFrame,
     whole_version,
 )
 from ...peers.handshake import PeerCall
 from ..hot_worker import ServerRows
 from ..options import ClientOptions
-from ..rows import PulledRows
 from .denial import error_of
-from .state import VERSION_BYTES
+from .model_relay import ModelRelay
+from .open_pull import ROWS_KINDS, DonePull, OpenPull, pull_number
 
-_ROWS_KINDS: Final = frozenset((FrameKind.ROWS, FrameKind.PIECE))
-_KINDS: Final = _ROWS_KINDS | {FrameKind.ENTERED, FrameKind.RECEIPT, FrameKind.DENIED}
+_KINDS: Final = ROWS_KINDS | {FrameKind.ENTERED, FrameKind.RECEIPT, FrameKind.DENIED}
 _HOT_KINDS: Final = frozenset((FrameKind.HOT_ROWS, FrameKind.DECISIONS))
+_RELAY_KINDS: Final = frozenset((FrameKind.SEND_ON, FrameKind.MODEL_COMING))
+_KEPT_TAKEN: Final = 64
+"""Pulls that other workers have answered: their servers may answer them, too."""
 _IN_ITERATIONS: Final = frozenset((FrameKind.PUSH, FrameKind.RATE, FrameKind.ADVANCE))
-_VERSION_WORDS: Final = VERSION_BYTES // 4
 Done = Callable[[HostlibError | None], None]
-DonePull = Callable[[PulledRows | HostlibError], None]
 MakeHot = Callable[["ShardSession"], ServerRows]
 
 
@@ -63,29 +66,6 @@ class _Change:
     frame: TableFrame
     payload: memoryview
     done: Done
-
-
-@dataclass(eq=False)
-class _Pull:
-    """A PULL without an answer, or with the beginning of one."""
-
-    frame: TableFrame
-    payload: memoryview
-    width: int
-    done: DonePull
-    words: NDArray[np.uint32] | None = None
-    """Of the answer, as far as it has come."""
-    filled_bytes: int = 0
-
-    def room(self, num_bytes: int, *, is_last: bool) -> memoryview:
-        """Return memory for the next bytes of the answer; PeerProtocolError if it has no such."""
-        if self.words is None:
-            count = self.frame.num_keys * (self.width + 1) + _VERSION_WORDS
-            self.words = np.empty(count, np.uint32)
-        end, size = self.filled_bytes + num_bytes, self.words.nbytes
-        if end > size or (is_last and end < size):
-            raise PeerProtocolError(f"rows of {end} bytes instead of {size}")
-        return self.words.data.cast("B")[self.filled_bytes : end]
 
 
 @final
@@ -136,12 +116,15 @@ class ShardSession:
         self._link: DialledLink | None = None
         self._has_entered = False
         self._changes: dict[int, _Change] = {}  # by number, in rising order
-        self._pulls: dict[int, _Pull] = {}
+        self._pulls: dict[int, OpenPull] = {}
         self._last_change = 0
         self._pull_numbers = itertools.count(1)
         self._entered: list[Callable[[HostlibError | None], None]] = []
         self.hot = make_hot(self) if make_hot is not None else None
         """The server's hot rows, if the worker may use them."""
+        self.relay: ModelRelay | None = None
+        """Sends models on to other workers, and takes them; None: this worker does neither."""
+        self._taken: deque[int] = deque(maxlen=_KEPT_TAKEN)
 
     def enter(self, done: Done) -> None:
         """Call `done` when the server has answered, and `clock` is set."""
@@ -186,7 +169,7 @@ class ShardSession:
         clock = self.clock - self.num_ahead
         of_frame = number, table, keys.size, clock, self._is_recording, is_model
         frame = TableFrame(FrameKind.PULL, keys.nbytes, *of_frame)
-        pull = self._pulls[number] = _Pull(frame, payload, width, done)
+        pull = self._pulls[number] = OpenPull(frame, payload, width, done)
         self._send(pull)
 
     def close(self, error: PeerError) -> None:
@@ -232,8 +215,35 @@ class ShardSession:
         """Return a session of this process with a replica of the server, without hot rows."""
         call = replace(self._call, address=address)
         made = ShardSession(self._loop, call, self._incarnation, options=options)
-        made.num_servers = self.num_servers
+        made.num_servers, made.relay = self.num_servers, self.relay
         return made
+
+    # The relay of models calls these.
+
+    def answer_of(self, number: int) -> tuple[memoryview, int] | None:
+        """Return what the server has sent of an answer, and its size; None: it is not open."""
+        pull = self._pulls.get(number)
+        if pull is None:
+            return None
+        return pull.came, pull.size_bytes
+
+    def take_model(self, number: int, payload: memoryview) -> bool:
+        """Answer a pull with bytes from another worker; False: the server has begun to, or has."""
+        pull = self._pulls.get(number)
+        if pull is None or pull.filled_bytes:
+            return False
+        pull.room(payload.nbytes, is_last=True)[:] = payload
+        self._taken.append(number)
+        if self._meter is not None and self._link is not None:
+            rows = RowsFrame(0, number, pull.frame.table, pull.frame.num_keys, NO_TIMES)
+            self._meter.received(Frame.unpack(rows.pack()), payload, self._loop.clock_ns())
+        self._on_rows(number)
+        return True
+
+    def tell_server(self, frame: Packable) -> None:
+        """Send a frame, if the server has let this process in."""
+        if self._has_entered and self._link is not None:
+            self._link.send(frame)
 
     # The hot rows call these.
 
@@ -305,7 +315,7 @@ class ShardSession:
             self._link = None
         self._fail(error)
 
-    def _send(self, waiting: _Change | _Pull) -> None:
+    def _send(self, waiting: _Change | OpenPull) -> None:
         """Send a new request, now or when the server has let this process in."""
         if self._meter is not None:
             self._meter.sent(waiting.frame)
@@ -313,9 +323,9 @@ class ShardSession:
             assert self._link is not None
             self._link.send(waiting.frame, waiting.payload)
 
-    def _send_again(self, waiting: _Change | _Pull) -> None:
+    def _send_again(self, waiting: _Change | OpenPull) -> None:
         assert self._link is not None
-        if isinstance(waiting, _Pull):
+        if isinstance(waiting, OpenPull):
             waiting.filled_bytes = 0  # what came over the connection before comes again
         if self._meter is not None:
             self._meter.resent(waiting.frame)
@@ -352,6 +362,8 @@ class ShardSession:
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
         """Dial again if something is open; the next request does it otherwise."""
         self._has_entered = False
+        if self.relay is not None:
+            self.relay.forget(self)
         if not self._is_open:
             self._link = None
         return self._is_open
@@ -367,15 +379,19 @@ class ShardSession:
 
     def target(self, frame: Frame) -> memoryview:
         """Return memory for an answer."""
-        if frame.kind not in (_KINDS if self.hot is None else _KINDS | _HOT_KINDS):
+        is_known = (
+            frame.kind in _KINDS
+            or (frame.kind in _HOT_KINDS and self.hot is not None)
+            or (frame.kind in _RELAY_KINDS and self.relay is not None)
+        )
+        if not is_known:
             raise PeerProtocolError(f"{frame.kind.name} frame from the tables of a server")
-        if frame.kind not in _ROWS_KINDS:
+        if frame.kind not in ROWS_KINDS or pull_number(frame) in self._taken:
             return memoryview(bytearray(frame.payload_bytes))
-        is_last = frame.kind is FrameKind.ROWS
-        number = (TableFrame if is_last else PieceFrame).unpack(frame).number
+        is_last, number = frame.kind is FrameKind.ROWS, pull_number(frame)
         return self._open_pull(number).room(frame.payload_bytes, is_last=is_last)
 
-    def _open_pull(self, number: int) -> _Pull:
+    def _open_pull(self, number: int) -> OpenPull:
         pull = self._pulls.get(number)
         if pull is None:
             raise PeerProtocolError(f"rows of pull {number}, which is not open")
@@ -384,6 +400,12 @@ class ShardSession:
     def on_frame(self, frame: Frame, payload: memoryview) -> None:
         """Take an answer."""
         self._heard_s = time.monotonic()
+        if frame.kind in ROWS_KINDS:
+            number = pull_number(frame)
+            if number in self._taken:
+                return  # the server did not know it yet
+            if self.relay is not None:
+                self.relay.on_bytes(self, number, payload)
         if self._meter is not None and self._link is not None:
             self._meter.received(frame, payload, self._link.arrived_ns)
         match frame.kind:
@@ -397,6 +419,9 @@ class ShardSession:
                 self._on_rows(TableFrame.unpack(frame).number)
             case FrameKind.PIECE:
                 self._open_pull(PieceFrame.unpack(frame).number).filled_bytes += len(payload)
+            case FrameKind.SEND_ON | FrameKind.MODEL_COMING:
+                assert self.relay is not None, "there is room for these frames with one alone"
+                self.relay.on_told(self, frame, payload)
             case FrameKind.HOT_ROWS | FrameKind.DECISIONS:
                 assert self.hot is not None
                 self.hot.on_frame(frame, payload)
@@ -437,13 +462,9 @@ class ShardSession:
     def _on_rows(self, number: int) -> None:
         pull = self._open_pull(number)
         del self._pulls[number]
-        count, words = pull.frame.num_keys, pull.words
-        assert words is not None, "there was room for its last bytes"
-        values = words[: count * pull.width].view(np.float32).reshape(count, pull.width)
-        versions = words[-_VERSION_WORDS:].copy().view(np.uint64)
-        self.version = max(self.version, int(versions[0]))  # a model's, which took its time
-        updates = words[count * pull.width : -_VERSION_WORDS]
-        pull.done(PulledRows(values, updates, versions[:1], versions[1:]))
+        rows = pull.rows()
+        self.version = max(self.version, int(rows.versions[0]))  # a model's, which took its time
+        pull.done(rows)
 
     def _on_denied(self, denied: DeniedFrame, text: bytes) -> None:
         error = error_of(json.loads(text), f"parameter server {self.shard}")

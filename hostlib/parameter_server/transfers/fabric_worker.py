@@ -42,6 +42,7 @@ from ..transfer_options import TransferOptions
 from .aggregator import Aggregator
 from .grant_requests import GrantRequests
 from .group_path import GroupPath, sum_key
+from .models.worker_relay import WorkerRelay
 from .outgoing import OutgoingUpdate, PartOutcome
 from .replicas.worker_replicas import WorkerReplicas, momentum_of, step_scale
 from .update_link import UpdateLink, closed_error
@@ -77,8 +78,8 @@ class FabricWorker(Closable):
     `counters`: pushes, granted_updates, ungranted_updates, dropped_updates (parts of pushes, one
     for each server), refused_updates (likewise), failed_pushes, moved_servers (whose replica has
     taken their place), repeated_requests (for updates that were under way then), lost_updates (that
-    the former server had applied, and the new one has not), and those of GroupPath. `gathered` are
-    those of this worker as an aggregator, see Gatherer.
+    the former server had applied, and the new one has not), and those of GroupPath and
+    WorkerRelay. `gathered` are those of this worker as an aggregator, see Gatherer.
     """
 
     def __init__(
@@ -126,12 +127,20 @@ class FabricWorker(Closable):
                 forward=lambda update: self._post(lambda: self._forward(update)),
                 report=lambda report: self._post(lambda: self._requests.report(report)),
             )
+        self._relay: WorkerRelay | None = None
+        if options.relay_models:
+            try:
+                self._relay = WorkerRelay(self._loop, options, client.options, self.counters)
+            except HostlibError:
+                self._close_aggregator()
+                raise
         optimiser = tensor.definition.optimiser
         self._step_scale = step_scale(optimiser)
         station = options.station(
             StationKind.WORKER,
             client.options.worker_id,
             self._aggregator and self._aggregator.place,
+            self._relay and self._relay.place,
         )
         self._station = TransferStation(
             replace(station, momentum=momentum_of(optimiser)),
@@ -175,7 +184,7 @@ class FabricWorker(Closable):
         try:
             self._station.start()
         except ConfigurationError:
-            self._close_aggregator()
+            self._close_ends()
             raise
 
     def push(self, update: Values, norm: float | None = None) -> Future[PushOutcome]:
@@ -264,7 +273,7 @@ class FabricWorker(Closable):
             return
         self._is_closed = True
         self._station.close()
-        self._close_aggregator()
+        self._close_ends()
         try:
             self._loop.run(self._end_all)
         except PeerClosedError:  # the client is closed, and its thread and sockets with it
@@ -274,6 +283,17 @@ class FabricWorker(Closable):
     def gathered(self) -> Counter[str]:
         """Counters of this worker as an aggregator."""
         return Counter() if self._aggregator is None else self._aggregator.gatherer.counters
+
+    def _close_ends(self) -> None:
+        self._close_aggregator()
+        if self._relay is not None:
+            with contextlib.suppress(PeerClosedError):  # the client is closed, and its sessions
+                self._loop.run(lambda: self._set_relay(None))
+            self._relay.close()
+
+    def _set_relay(self, relay: WorkerRelay | None) -> None:
+        for session in self._tensor.client.sessions:
+            session.relay = relay
 
     def _close_aggregator(self) -> None:
         if self._aggregator is not None:
@@ -302,6 +322,7 @@ class FabricWorker(Closable):
     # The methods below run in the loop's thread.
 
     def _dial(self) -> None:
+        self._set_relay(self._relay)
         for link in self._links:
             link.dial()
 

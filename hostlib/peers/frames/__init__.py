@@ -33,6 +33,15 @@ from .parameters import (
     UpdateFrame,
 )
 from .reduction import LostFrame, ValueFlag, ValuesFrame
+from .relayed_models import (
+    DIGEST_BYTES,
+    MODEL_ID_BYTES,
+    ModelCameFrame,
+    ModelComingFrame,
+    ModelFrame,
+    NotSentOnFrame,
+    SendOnFrame,
+)
 from .request import FetchFrame
 from .switch_groups import (
     Exponents,
@@ -68,6 +77,7 @@ from .transfers import (
 
 __all__ = [
     "DECISION_DTYPE",
+    "DIGEST_BYTES",
     "FRAME_VERSION",
     "HEADER_BYTES",
     "HOT_ROW_DTYPE",
@@ -75,6 +85,7 @@ __all__ = [
     "MAX_BATCH_BYTES",
     "MAX_FACTOR_BYTES",
     "MAX_PAIR_BYTES",
+    "MODEL_ID_BYTES",
     "MOST_SUMMED",
     "NONCE_BYTES",
     "NO_TIMES",
@@ -100,6 +111,10 @@ __all__ = [
     "HotRowsFrame",
     "HotRowsState",
     "LostFrame",
+    "ModelCameFrame",
+    "ModelComingFrame",
+    "ModelFrame",
+    "NotSentOnFrame",
     "Packable",
     "PieceFrame",
     "Purpose",
@@ -109,6 +124,7 @@ __all__ = [
     "RowsFrame",
     "SampleFrame",
     "SendAgainFrame",
+    "SendOnFrame",
     "ServerTimes",
     "SumFrame",
     "SummedUpdate",

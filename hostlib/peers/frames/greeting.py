@@ -29,6 +29,8 @@ class Purpose(enum.IntEnum):
     FACTORS = 5
     TABLES = 6
     TRANSFERS = 7
+    MODELS = 8
+    """That a worker sends on to another one."""
 
 
 class Greeting(NamedTuple):

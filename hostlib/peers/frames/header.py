@@ -38,7 +38,7 @@ _TLS_HANDSHAKE = 0x1603
 
 
 class FrameKind(enum.IntEnum):
-    """The kinds of frames; 6, 7, 17 and 41 to 59 are unused."""
+    """The kinds of frames; 6, 7, 17 and 46 to 59 are unused."""
 
     CHALLENGE = 1
     """The server's first frame: a nonce."""
@@ -58,7 +58,7 @@ class FrameKind(enum.IntEnum):
     RESULT = 11
     """Describes a result as JSON; pieces follow."""
     PIECE = 12
-    """The next bytes of a result, or of an update after TRANSFER."""
+    """The next bytes of a result, of an update after TRANSFER, or of a model after MODEL."""
     FORGOTTEN = 13
     NOT_COMPLETE = 14
     DECLARE = 15
@@ -114,6 +114,16 @@ class FrameKind(enum.IntEnum):
     """A worker begins to send the sum of several such updates; pieces follow."""
     SEND_AGAIN = 40
     """A sum with such an update has no effect: its worker sends the update by itself."""
+    SEND_ON = 41
+    """A worker is to send the answer to its pull on to another worker."""
+    MODEL_COMING = 42
+    """The answer to a pull comes from another worker."""
+    MODEL_CAME = 43
+    """What became of such an answer."""
+    NOT_SENT_ON = 44
+    """A worker does not send an answer on."""
+    MODEL = 45
+    """A worker begins to send an answer on to another one; pieces follow."""
     GROUP_LEASE = 60
     """The switch rows in which groups of a server's workers add up their updates."""
     GROUP_JOIN = 61
@@ -164,6 +174,11 @@ MAX_PAYLOAD_BYTES = {
     FrameKind.COMMITTED: 0,
     FrameKind.SUM: 1 << 12,
     FrameKind.SEND_AGAIN: 0,
+    FrameKind.SEND_ON: 64,
+    FrameKind.MODEL_COMING: 64,
+    FrameKind.MODEL_CAME: 0,
+    FrameKind.NOT_SENT_ON: 0,
+    FrameKind.MODEL: 64,
     FrameKind.GROUP_LEASE: 64,
     FrameKind.GROUP_JOIN: 1 << 22,
     FrameKind.GROUP_BEGIN: 1 << 22,

@@ -4,6 +4,7 @@
 
 A worker's pull waits here for a grant, as a worker's update does. What is sent is the model at the
 first granted moment, so one that waits is fresher than one that was sent at once and shares links.
+A model may come from another worker, which has got the same one (ours).
 """
 
 from __future__ import annotations
@@ -13,15 +14,22 @@ from collections.abc import Callable, Iterator
 from typing import final
 
 from ....control.stations.model_terms import ModelDelivered
-from ....control.stations.station import RateObserved, StationEvent, StationReport
+from ....control.stations.station import (
+    RateObserved,
+    StationEvent,
+    StationReport,
+    TransferWithdrawn,
+)
 from ....errors import HostlibError
 from ....peers.event_loop import EventLoop
+from ....peers.frames import ModelCameFrame
 from ....peers.pacing import PacedLink
 from ...tables.service import TableService
 from ...tables.service_seams import TableCaller, TablePull
 from ...tables.state import VALUE_BYTES, VERSION_BYTES
 from ..grant_requests import GrantRequests
 from ..granted_rate import TransferPacer
+from .model_chains import ModelChains
 from .outgoing_model import OutgoingModel
 
 
@@ -32,7 +40,7 @@ class ModelService:
     Nothing of a model leaves before its grant, and then only as fast as granted. Without an answer
     of the scheduler within `grant_wait_s`, it is sent at once. `counters`: granted_models,
     ungranted_models, refused_models (the scheduler could not plan them), failed_models (their
-    workers' connections broke).
+    workers' connections broke), and those of ModelChains.
     """
 
     def __init__(  # noqa: PLR0913 - what it stands between
@@ -68,6 +76,14 @@ class ModelService:
             counters=counters,
             what="models",
         )
+        self._chains = ModelChains(
+            loop,
+            self._models,
+            is_allowed=self._is_allowed,
+            report=self._requests.report,
+            send_directly=self._send_ungranted,
+            counters=counters,
+        )
         tables.models = self
 
     # The tables call the methods below.
@@ -87,10 +103,21 @@ class ModelService:
     def detach(self, client: TableCaller) -> None:
         """Give up the models of a connection; the worker asks for them again over another one."""
         for model in [model for model in self._models if model.pull.client is client]:
+            if model not in self._models:
+                continue  # it was to come by another one of these
             self._models.remove(model)
             self._pacer.forget(model.caller.link)
             self._counters["failed_models"] += 1
             self._requests.forget(model)
+            self._chains.forget(model)
+
+    def on_came(self, client: TableCaller, came: ModelCameFrame) -> None:
+        """Learn what became of an answer that another worker has sent."""
+        self._chains.on_came(client, came)
+
+    def on_not_sent_on(self, client: TableCaller, number: int) -> None:
+        """Learn that a worker does not send the answer to its pull on."""
+        self._chains.on_not_sent_on(client, number)
 
     # The station calls the methods below.
 
@@ -110,10 +137,18 @@ class ModelService:
         if model.rate is None:
             self._send_at_once(model)
         else:
+            self._chains.attach(model)
             self._pacer.tick()
+
+    def _send_ungranted(self, model: OutgoingModel) -> None:
+        """Send a granted model without its grant: it was to come from another worker."""
+        self._requests.report(TransferWithdrawn(model.transfer_id, is_sent_ungranted=True))
+        model.forget_grant()
+        self._send_at_once(model)
 
     def _send_at_once(self, model: OutgoingModel) -> None:
         """Send a model that has no schedule: without a grant, or over no link."""
+        self._chains.forget(model)
         self._tables.answer(model.pull)
         model.sent_bytes = model.size_bytes
         if model.grant is None:
@@ -121,11 +156,22 @@ class ModelService:
         else:
             self._pacer.tick()
 
+    def _is_allowed(self, model: OutgoingModel) -> bool:
+        """Whether a worker may have its model now, which another one is to send; else it is over.
+
+        It counts as read: what the other one sends is what the server would have sent now.
+        """
+        if self._tables.rows_of(model.pull) is not None:
+            return True
+        self._models.remove(model)
+        self._requests.forget(model)
+        return False
+
     # The pacer calls the methods below.
 
     def _under_way(self) -> Iterator[tuple[PacedLink, OutgoingModel]]:
         for model in self._models:
-            if model.grant is not None:
+            if model.grant is not None and model.sender is None:
                 yield model.caller.link, model
 
     def _send(self, model: OutgoingModel, num_bytes: int, is_first: bool) -> None:
@@ -136,8 +182,10 @@ class ModelService:
             if rows is None:
                 self._models.remove(model)
                 self._requests.forget(model)
+                self._chains.forget(model)
                 return
             model.payload = caller.rows_payload(rows)
+            self._chains.begin(model)
         assert model.payload is not None, "the first bytes have made it"
         for piece in model.pieces(model.payload, num_bytes):
             if model.left_bytes:
@@ -148,7 +196,7 @@ class ModelService:
     def _on_delivered(self, model: OutgoingModel, now_s: float) -> None:
         """Tell how long a model took."""
         self._models.remove(model)
-        seconds = now_s - model.first_s
+        model.took_s = seconds = now_s - model.first_s
         if model.rate is not None and seconds > 0:
             self._requests.report(
                 RateObserved(model.transfer_id, model.size_bytes, seconds, model.network_wait_s)

@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+import numpy as np
 
 from ....control.stations.model_terms import ModelRequested
 from ....control.stations.station import TransferDropped
+from ....peers.event_loop import Timer
 from ...tables.service_seams import PacedCaller, TablePull
 from ..granted_rate import PacedBytes
 
@@ -29,6 +32,14 @@ class OutgoingModel(PacedBytes):
     send_directly: Callable[[OutgoingModel], None]
     payload: memoryview | None = None
     """Of the answer, as the model was when its first byte left; None: none has."""
+    sender: OutgoingModel | None = None
+    """The model whose worker sends this one; None: the server does."""
+    receiver: OutgoingModel | None = None
+    """The model that this one's worker sends on."""
+    took_s: float = 0.0
+    """How long it was on its path; 0: it is not there."""
+    relay_timer: Timer | None = None
+    """Ends the wait for its sender."""
 
     def request(self) -> ModelRequested:
         """Return what to ask the scheduler for."""
@@ -49,3 +60,28 @@ class OutgoingModel(PacedBytes):
     def left_bytes(self) -> int:
         """How many bytes have not left."""
         return self.size_bytes - self.sent_bytes
+
+    @property
+    def chain(self) -> Iterator[OutgoingModel]:
+        """Yield the models that come from this one's bytes, in their order."""
+        following = self.receiver
+        while following is not None:
+            yield following
+            following = following.receiver
+
+    def is_like(self, other: OutgoingModel) -> bool:
+        """Whether both are answers to the same question, so that one has the bytes of the other."""
+        one, two = self.pull, other.pull
+        return one.table == two.table and np.array_equal(one.keys, two.keys)
+
+    def join(self, sender: OutgoingModel) -> None:
+        """Come from another model's worker from now on."""
+        self.sender, sender.receiver = sender, self
+
+    def part(self) -> None:
+        """Come from the server from now on."""
+        if self.relay_timer is not None:
+            self.relay_timer.cancel()
+            self.relay_timer = None
+        if self.sender is not None:
+            self.sender.receiver = self.sender = None

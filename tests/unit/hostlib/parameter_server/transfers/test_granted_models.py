@@ -19,7 +19,7 @@ from loopback import LOOPBACK
 from switchfold.hostlib.errors import PeerProtocolError
 from switchfold.hostlib.parameter_server.tables import TensorDefinition
 from switchfold.hostlib.parameter_server.tables.dense import Values
-from switchfold.hostlib.parameter_server.tables.session import _Pull
+from switchfold.hostlib.parameter_server.tables.open_pull import OpenPull
 from switchfold.hostlib.peers.frames import FrameKind, TableFrame
 from time_bound import wait_until
 from transfer_scene import WAIT_S, TransferScene, values
@@ -210,7 +210,7 @@ def test_a_server_that_is_refused_sends_models_at_once() -> None:
 
 
 def test_pieces_must_make_up_the_answer() -> None:
-    pull = _Pull(TableFrame(FrameKind.PULL, 16, 1, num_keys=2), memoryview(b""), 3, print)
+    pull = OpenPull(TableFrame(FrameKind.PULL, 16, 1, num_keys=2), memoryview(b""), 3, print)
     size = 4 * (2 * (3 + 1) + 4)
     assert pull.room(size - 8, is_last=False).nbytes == size - 8
     pull.filled_bytes = size - 8

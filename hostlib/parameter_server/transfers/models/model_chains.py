@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models that workers send on, at their server: who sends whose, and what becomes of it.
+
+The server sends one model, and tells each worker of a chain what to do with it. A worker accepts
+from another one only what has the digest that the server has told. What fails, the server sends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import final
+
+from ....control.stations.model_terms import ModelDelivered
+from ....control.stations.station import RateObserved, StationReport
+from ....peers.event_loop import EventLoop
+from ....peers.frames import (
+    DIGEST_BYTES,
+    MODEL_ID_BYTES,
+    ModelCameFrame,
+    ModelComingFrame,
+    SendOnFrame,
+)
+from ...tables.service_seams import TableCaller
+from .outgoing_model import OutgoingModel
+
+_logger = logging.getLogger(__name__)
+
+
+@final
+class ModelChains:
+    """Runs in the loop's thread; `models` are all that workers do not have.
+
+    `counters`: relayed_models (that came from other workers), failed_relays (that should have).
+    """
+
+    def __init__(
+        self,
+        loop: EventLoop,
+        models: list[OutgoingModel],
+        *,
+        is_allowed: Callable[[OutgoingModel], bool],
+        report: Callable[[StationReport], None],
+        send_directly: Callable[[OutgoingModel], None],
+        counters: Counter[str],
+    ) -> None:
+        """`is_allowed(model)`: whether its worker may have it now; if not, it is over.
+
+        `send_directly(model)` sends one whose relay failed, without its grant.
+        """
+        self._loop = loop
+        self._models = models
+        self._is_allowed = is_allowed
+        self._report = report
+        self._send_directly = send_directly
+        self._counters = counters
+
+    def attach(self, model: OutgoingModel) -> None:
+        """Let a model that was granted come from another worker, if its grant says so.
+
+        If the other model is not there, or has begun, then the server sends both.
+        """
+        assert model.grant is not None, "it was granted"
+        hop = model.grant.model_hop
+        if hop is None:
+            return
+        sender = next((m for m in self._models if m.transfer_id == hop.sender_transfer_id), None)
+        if sender is None or sender is model or sender.receiver is not None:
+            return
+        first = sender
+        while first.sender is not None:
+            first = first.sender
+        if first.is_begun or not model.is_like(sender) or model in first.chain:
+            return
+        model.join(sender)
+        model.relay_timer = self._loop.call_later(
+            hop.wait_s, lambda: self.fail(model, "it has not come in time")
+        )
+
+    def begin(self, first: OutgoingModel) -> None:
+        """Tell the workers of a chain, before the first byte leaves for the first of them."""
+        following = [*first.chain]
+        if not following:
+            return
+        assert first.payload is not None, "its first byte leaves"
+        model_id = secrets.token_bytes(MODEL_ID_BYTES)
+        digest = hashlib.blake2b(first.payload, digest_size=DIGEST_BYTES).digest()
+        sender = first
+        for model in following:
+            hop = model.grant and model.grant.model_hop
+            assert hop is not None, "it comes from another worker"
+            if not self._is_allowed(model):
+                after = model.receiver
+                model.part()
+                if after is not None:
+                    after.part()  # the server sends it, and what follows, as granted
+                return
+            place = model.pull.worker_id, hop.address
+            size, pulls = first.size_bytes, (sender.pull.number, model.pull.number)
+            sender.caller.tell(SendOnFrame(pulls[0], model_id, size, *place))
+            model.caller.tell(ModelComingFrame(pulls[1], model_id, digest, size))
+            sender = model
+
+    def on_came(self, client: TableCaller, came: ModelCameFrame) -> None:
+        """Learn what became of a model that another worker has sent."""
+        model = self._find(client, came.number)
+        if model is None or model.sender is None:
+            return
+        if not came.is_whole:
+            self.fail(model, "its bytes are not those of the model, or it broke off")
+            return
+        sender = model.sender
+        sender_s = sender.took_s or max(0.0, time.monotonic() - sender.first_s)
+        model.took_s = seconds = came.took_us / 1e6
+        self._models.remove(model)
+        model.part()
+        self._counters["relayed_models"] += 1
+        if seconds > 0:
+            wait_s = max(0.0, seconds - sender_s)  # its sender had the bytes by then
+            self._report(RateObserved(model.transfer_id, model.size_bytes, seconds, wait_s))
+        self._report(ModelDelivered(model.transfer_id))
+
+    def on_not_sent_on(self, client: TableCaller, number: int) -> None:
+        """Learn that a worker does not send the answer to its pull on."""
+        for model in self._models:
+            sender = model.sender
+            if sender is not None and (sender.pull.client, sender.pull.number) == (client, number):
+                self.fail(model, f"worker {sender.pull.worker_id} could not send it on")
+                return
+
+    def fail(self, model: OutgoingModel, reason: str) -> None:
+        """Send a model that does not come from another worker, and those that come from it."""
+        over = [model, *model.chain]
+        for each in over:
+            each.part()
+        for each in over:
+            self._counters["failed_relays"] += 1
+            _logger.warning(
+                "the server sends the model of worker %d itself: %s", each.pull.worker_id, reason
+            )
+            self._send_directly(each)
+
+    def forget(self, model: OutgoingModel) -> None:
+        """Learn that a model is over, or sent by itself: it is not sent on."""
+        after = model.receiver
+        model.part()
+        if after is not None:
+            self.fail(after, f"worker {model.pull.worker_id} does not send it on")
+
+    def _find(self, client: TableCaller, number: int) -> OutgoingModel | None:
+        return next(
+            (m for m in self._models if m.pull.client is client and m.pull.number == number), None
+        )
