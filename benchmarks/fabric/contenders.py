@@ -24,6 +24,10 @@ class FabricContender:
     """Whether workers are in step: each version of the model has one more update of all of them."""
     is_grouping: bool = False
     """Whether idle workers add up updates of others."""
+    is_switched: bool = False
+    """Whether the server's switch adds up updates that wait at the same time."""
+    is_relaying: bool = False
+    """Whether workers send models on to others."""
     is_chained: bool = False
     """Whether the server passes each update on to a replica before it applies it."""
     learning_rate: float = 0.05
@@ -53,6 +57,16 @@ CONTENDERS: Final = {
         FabricContender(name=SCHEDULED, title="scheduled", is_scheduled=True),
         FabricContender(
             name="groups", title="scheduled, groups", is_scheduled=True, is_grouping=True
+        ),
+        FabricContender(
+            name="switches", title="scheduled, switch adds", is_scheduled=True, is_switched=True
+        ),
+        FabricContender(
+            name="switches-relays",
+            title="scheduled, switch adds, relays",
+            is_scheduled=True,
+            is_switched=True,
+            is_relaying=True,
         ),
         FabricContender(
             name=SYNCHRONOUS_PS, title="synchronous PS", is_stepwise=True, learning_rate=0.4

@@ -60,6 +60,7 @@ class ServerProcess:
         options = ServerOptions(
             num_workers=1 if self._is_tail else plan.num_workers,
             transfers=transfers if plan.is_scheduled else None,
+            switch_groups=plan.switch_groups(plan.server_credentials),
         )
         address = os.environ["SWITCHFOLD_ADDRESS"]
         server = self._stack.enter_context(ParameterServer(options, address=address, insecure=True))

@@ -164,6 +164,8 @@ class FabricRig:
             is_scheduled=contender.is_scheduled,
             is_stepwise=contender.is_stepwise,
             is_grouping=contender.is_grouping,
+            is_switched=contender.is_switched,
+            is_relaying=contender.is_relaying,
             is_chained=contender.is_chained,
             workload=self.workload.name,
             num_workers=self.size.num_workers,

@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 from benchmarks.fabric.settings import Cell, ClusterSize
 from benchmarks.fabric.tasks import TaskPlan
 from benchmarks.simulator.traces import ComputeSetting, ComputeTrace, LinkSetting
+from switchfold.hostlib.parameter_server.switch_groups.options import SwitchGroupOptions
 from switchfold.hostlib.parameter_server.tables import TensorDefinition
 from switchfold.hostlib.parameter_server.transfers import TransferOptions
 
@@ -34,6 +35,8 @@ class RunPlan:
     is_scheduled: bool
     is_stepwise: bool
     is_grouping: bool
+    is_switched: bool
+    is_relaying: bool
     is_chained: bool
     workload: str
     num_workers: int
@@ -144,6 +147,17 @@ class RunPlan:
             is_mean=is_mean,
         )
 
+    def switch_groups(self, credentials: str) -> SwitchGroupOptions | None:
+        """Return how the server leases rows of its switch; None: it does not."""
+        if not self.is_switched:
+            return None
+        return SwitchGroupOptions(
+            controller=self.controller,
+            job=self.job,
+            token=os.environ["SWITCHFOLD_TOKEN"],
+            credentials=credentials,
+        )
+
     def transfers(self, credentials: str, place: int) -> TransferOptions:
         """Return the options of a station; `place`: of its host. Without a scheduler, nobody is at
         the address, and updates leave at once.
@@ -151,14 +165,14 @@ class RunPlan:
         nobody = f"unix:{self.folder}/nobody"
         is_bounded = self.is_scheduled and not self.is_stepwise
         is_worker = place < self.num_workers
-        more: dict[str, Any] = {"aggregate": True} if self.is_grouping and is_worker else {}
         return TransferOptions(
             controller=self.controller if self.is_scheduled else nobody,
             job=self.job,
             host=self.size.hosts[place],
             tau_max=self.size.tau_max if is_bounded else None,
             staleness=self.staleness,
-            **more,
+            aggregate=self.is_grouping and is_worker,
+            relay_models=self.is_relaying and is_worker,
             token=os.environ["SWITCHFOLD_TOKEN"],
             credentials=credentials,
             grant_wait_s=FIRST_WAIT_S if self.is_scheduled else AT_ONCE_S,

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from benchmarks.fabric.run_plan import RunPlan
 from benchmarks.fabric.tasks import WORKLOADS
 from benchmarks.transport.among_hosts import join_among_hosts
-from switchfold.hostlib import Session
+from switchfold.hostlib import Session, SessionOptions
+from switchfold.hostlib.config import join_from_environment
 from switchfold.hostlib.errors import StaleUpdateError
 from switchfold.hostlib.parameter_server import ClientOptions, HotRowUse
 from switchfold.hostlib.parameter_server.tables import DenseTensor, TableClient
@@ -138,6 +139,8 @@ class ServedTrainer(FabricTrainer):
 
     def __init__(self, plan: RunPlan, number: int, port: int) -> None:
         super().__init__(plan, number)
+        if plan.is_switched:
+            self._stack.enter_context(_session(plan))
         options = ClientOptions(
             worker_id=number,
             source=plan.addresses[number],
@@ -231,6 +234,17 @@ class ServedTrainer(FabricTrainer):
     def final_model(self) -> Floats:
         """Return the server's model."""
         return self._fabric.get().result(TIMEOUT_S)
+
+
+def _session(plan: RunPlan) -> Session:
+    """Join the run's job at the controller, with all other workers: its switch adds up for it."""
+    variables = {
+        **os.environ,
+        "SWITCHFOLD_JOB": plan.job,
+        "SWITCHFOLD_NUM_WORKERS": str(plan.num_workers),
+    }
+    options = SessionOptions(join_timeout_s=TIMEOUT_S, timeout_s=TIMEOUT_S)
+    return join_from_environment(options, variables=variables)
 
 
 @final
