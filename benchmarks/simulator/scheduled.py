@@ -108,6 +108,7 @@ class ScheduledRun(AsynchronousRun):
             worker=worker,
             server=server,
             size_bytes=self.scenario.shard_bytes,
+            may_relay=True,
         )
         self._num_model_requests += 1
         self._after_half_trip(partial(self._request_model, request))

@@ -112,6 +112,7 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "RateObserved.size_bytes": (0, 1 << 40),
     "RateObserved.seconds": (0, 1e9),
     "Aggregator.port": (1, 0xFFFF),
+    "ModelRelay.port": (1, 0xFFFF),
     "TransferRequested.sum_key": (0, (1 << 32) - 1),
     "SwitchMembers.worker_ids": (0, 0xFFFF),
     "UpdateGathered.group_id": (0, _MAX_POSITION),

@@ -74,6 +74,8 @@ class ModelRequest:
     size_bytes: int
     clock: int = 0
     """Iteration for which the worker wants it, from 0; stale synchronous training needs it."""
+    may_relay: bool = False
+    """Whether its worker takes models from other workers, and sends its own on."""
 
     def __post_init__(self) -> None:
         name = f"model {self.transfer_id} for {self.worker}"

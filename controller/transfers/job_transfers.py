@@ -78,7 +78,9 @@ class JobTransfers:
                 bound=bound,
                 batch_max=config.batch_max,
                 batch_wait_s=config.batch_wait_s,
-                most_queued_updates=config.most_queued_updates,
+                most_queued_updates=config.most_queued,
+                relay_max=config.relay_max,
+                relay_wait_s=config.grant_wait_s / 2,
                 commit_order=CommitOrder.SEQUENCE,  # as servers apply updates
                 gather_wait_s=min(config.gather_wait_s, config.grant_wait_s / 2),
                 switch_wait_s=min(config.batch_wait_s, config.grant_wait_s / 2),

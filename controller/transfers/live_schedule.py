@@ -15,6 +15,7 @@ from ..scheduler.scheduler import SchedulerOptions, TransferScheduler
 from ..scheduler.state.open_allreduces import AllreduceGrant
 from ..scheduler.state.server_replica import Promotion, ReplicaOptions
 from ..scheduler.transfers import ModelGrant, ModelRequest, TransferGrant, TransferRequest
+from .live_station import LiveStation
 from .models.model_record import ModelRecord
 from .server_place import SCHEDULED_VERSION, ServerPlace
 from .transfer_config import MAX_SERVERS, server_name
@@ -127,14 +128,15 @@ class LiveSchedule:
         del self._records[number]
         return self._committed(self._scheduler.withdraw(number, self.now_s()))
 
-    def submit_model(self, record: ModelRecord, host: str, server: ServerPlace) -> None:
+    def submit_model(self, record: ModelRecord, worker: LiveStation, server: ServerPlace) -> None:
         """Let a worker's model wait for its batch; SchedulerError if the scheduler refuses it."""
         number = self._last_model + 1
         request = ModelRequest(
             transfer_id=number,
-            worker=host,
+            worker=worker.host,
             server=server.name,
             size_bytes=record.request.size_bytes,
+            may_relay=worker.may_relay,
         )
         self._scheduler.request_model(request, self.now_s())
         self._last_model = number
@@ -276,7 +278,7 @@ class LiveSchedule:
     def _decide(self, now_s: float) -> None:
         began_s = time.thread_time()
         self._scheduler.replace_places(self._places())
-        models = [self._model_of(grant) for grant in self._scheduler.grant_models(now_s)]
+        models = [self._model_of(grant, now_s) for grant in self._scheduler.grant_models(now_s)]
         decisions = self._scheduler.decide(now_s)
         if decisions or models:
             self.cost.note(len(decisions) + len(models), time.thread_time() - began_s)
@@ -296,9 +298,9 @@ class LiveSchedule:
         if models:
             self.on_models(models)
 
-    def _model_of(self, grant: ModelGrant) -> ModelRecord:
+    def _model_of(self, grant: ModelGrant, now_s: float) -> ModelRecord:
         record = self._models[grant.request.transfer_id]
-        record.state, record.grant, record.decided_s = TransferState.GRANTED, grant, self.now_s()
+        record.state, record.grant, record.decided_s = TransferState.GRANTED, grant, now_s
         return record
 
     def _committed(self, grants: Sequence[TransferGrant]) -> list[TransferRecord]:

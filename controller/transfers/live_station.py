@@ -58,6 +58,10 @@ class LiveStation:
             else None
         )
         """Where it gathers updates of others; None: it does not."""
+        self.relay: Final = (
+            (request.relay.address, request.relay.port) if request.HasField("relay") else None
+        )
+        """Where it takes models from other workers, and it sends its own on; None: it does not."""
         self.momentum: Final = request.momentum if request.HasField("momentum") else None
         """Of a worker's optimiser; None: norms do not bound its steps."""
         self.grace_s = grace_s
@@ -74,6 +78,11 @@ class LiveStation:
     def is_attached(self) -> bool:
         """Whether a stream carries this station's messages."""
         return self._outbox is not None
+
+    @property
+    def may_relay(self) -> bool:
+        """Whether it takes models from other workers now, and sends its own on."""
+        return self.relay is not None and self.is_attached
 
     def is_carried_by(self, outbox: StationOutbox) -> bool:
         """Whether this stream is the one that carries the station's messages."""
@@ -145,18 +154,20 @@ class LiveStation:
         self._timer = PunctualTimer(delay_s, lambda: self._on_lost(self))
 
 
-def check_aggregator(role: StationRole, request: pb.Register, who: str) -> None:
-    """Raise InvalidJobError unless members could reach the aggregator that a station announces."""
-    if not request.HasField("aggregator"):
-        return
-    place = request.aggregator
+def check_places(role: StationRole, request: pb.Register, who: str) -> None:
+    """Raise InvalidJobError unless others could reach the places that a station announces."""
+    if request.HasField("aggregator"):
+        _check_place(role, request.aggregator.address, f"{who} gathers updates")
+    if request.HasField("relay"):
+        _check_place(role, request.relay.address, f"{who} takes models of other workers")
+
+
+def _check_place(role: StationRole, address: str, what: str) -> None:
     try:
-        ipaddress.IPv4Address(place.address)
+        ipaddress.IPv4Address(address)
     except ValueError:
         is_address = False
     else:
         is_address = True
     if role is not StationRole.WORKER or not is_address:
-        raise InvalidJobError(
-            f"{who} gathers updates at {place.address!r}; workers do so, at a dotted IPv4 address"
-        )
+        raise InvalidJobError(f"{what} at {address!r}; workers do so, at a dotted IPv4 address")

@@ -77,6 +77,7 @@ def schedule_report(job: JobTransfers) -> pb.ScheduleReport:
             delivered=tally.delivered,
             ungranted=tally.ungranted,
             withdrawn=tally.withdrawn,
+            relayed=tally.relayed,
         ),
         rates=[
             pb.HostRates(
@@ -185,6 +186,8 @@ def _model(record: ModelRecord, now_s: float) -> pb.ScheduledTransfer:
         spans = record.grant.spans
         message.start_s = (spans[0].start_s if spans else record.grant.end_s) - now_s
         message.end_s = record.grant.end_s - now_s
+    if record.sender is not None:
+        message.relayed_by = record.sender.worker_id
     return message
 
 

@@ -16,7 +16,11 @@ from ..scheduler.training.learning_rate import InverseRate, LearningRateRule, Sq
 MAX_SERVERS: Final = 64
 """Servers of a job; their ids lie below."""
 RATE_RULES: Final = ("none", "square_root", "inverse")
+MAX_CHAIN: Final = 64
+"""Workers that may get one model, each but the first from the one before it."""
 _LEAST_RATE_BITS_PER_S: Final = 1000
+_NO_QUEUE_LIMIT: Final = 1e6
+"""So many updates never wait at a server: models need not wait for theirs."""
 
 
 def server_name(server_id: int) -> str:
@@ -64,9 +68,15 @@ class TransferConfig:
     but for half of grant_wait_s at most."""
     gather_slack_s: float = 0.5
     """An aggregator sends a sum so long after its planned time without what is missing."""
-    most_queued_updates: float = 1e6
+    most_queued_updates: float = _NO_QUEUE_LIMIT
     """A model waits at its server while its update would wait for more than so many others. By
     default, models leave as early as they can."""
+    relay_max: int = 1
+    """So many workers may get one model, each but the first from the one before it. From 2 on,
+    models wait while their server's link is full, but for half of grant_wait_s at most."""
+    relay_slack_s: float = 0.5
+    """A server sends a model itself so long after the planned time, if a relay has not delivered
+    it."""
     overdue_ratio: float = 3.0
     """A granted update that is not delivered after so many times its planned time is withdrawn."""
     overdue_least_s: float = 5.0
@@ -106,8 +116,7 @@ class TransferConfig:
             )
         if not 0 <= self.kappa <= 1e6:
             raise ConfigError("[transfers] kappa must lie in 0..1e6")
-        if not 0 <= self.most_queued_updates <= 1e6:
-            raise ConfigError("[transfers] most_queued_updates must lie in 0..1e6")
+        self._check_models()
         if not 1 <= self.overdue_ratio <= 1000:
             raise ConfigError("[transfers] overdue_ratio must lie in 1..1000")
         if self.grant_wait_s > self.server_wait_s:
@@ -116,6 +125,23 @@ class TransferConfig:
                 f"({self.server_wait_s:g}): a request that a worker still waits for would be given "
                 "up; lower the one or raise the other"
             )
+
+    def _check_models(self) -> None:
+        if not 0 <= self.most_queued_updates <= _NO_QUEUE_LIMIT:
+            raise ConfigError("[transfers] most_queued_updates must lie in 0..1e6")
+        if self.relay_max > MAX_CHAIN:
+            raise ConfigError(f"[transfers] relay_max must lie in 1..{MAX_CHAIN}")
+        if self.relay_max > 1 and self.most_queued_updates != _NO_QUEUE_LIMIT:
+            raise ConfigError(
+                f"[transfers] relay_max is {self.relay_max}, and most_queued_updates"
+                f" {self.most_queued_updates:g}: models that are relayed do not wait for updates;"
+                " leave out one of them"
+            )
+
+    @property
+    def most_queued(self) -> float | None:
+        """The scheduler's most_queued_updates: None with relays, whose models do not wait so."""
+        return self.most_queued_updates if self.relay_max == 1 else None
 
     @property
     def rate_rule(self) -> LearningRateRule | None:

@@ -28,7 +28,7 @@ from ..jobs.job_request import NO_TOKEN, JobToken, wrong_token
 from ..scheduler.network import TransferNetwork
 from .fabric_network import host_places, hosts_without_rate, link_tracker, transfer_network
 from .job_transfers import JobTransfers
-from .live_station import LiveStation, StationOutbox, StationRole, check_aggregator
+from .live_station import LiveStation, StationOutbox, StationRole, check_places
 from .transfer_config import MAX_SERVERS, TransferConfig
 from .transfer_log import TransferLog
 from .transfer_terms import TransferTerms
@@ -149,7 +149,7 @@ class TransferJobs:
                 f"{who}: an identity of {len(request.identity)} bytes; {_IDENTITY_BYTES} random "
                 "ones are needed"
             )
-        check_aggregator(role, request, who)
+        check_places(role, request, who)
         if request.HasField("staleness") and request.HasField("tau_max"):
             raise InvalidJobError(
                 f"{who} of job {request.job_name!r}: staleness {request.staleness} and tau_max "

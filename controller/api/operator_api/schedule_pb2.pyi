@@ -59,18 +59,20 @@ class ScheduleReport(_message.Message):
     def __init__(self, job: _Optional[str] = ..., age_s: _Optional[float] = ..., tau_max: _Optional[int] = ..., div_max: _Optional[float] = ..., workers: _Optional[_Iterable[_Union[ScheduledWorker, _Mapping]]] = ..., servers: _Optional[_Iterable[_Union[ScheduledServer, _Mapping]]] = ..., transfers: _Optional[_Iterable[_Union[ScheduledTransfer, _Mapping]]] = ..., drops: _Optional[_Iterable[_Union[DropCount, _Mapping]]] = ..., decisions: _Optional[int] = ..., batches: _Optional[int] = ..., decide_s: _Optional[float] = ..., longest_s: _Optional[float] = ..., open: _Optional[int] = ..., groups: _Optional[_Iterable[_Union[ScheduledGroup, _Mapping]]] = ..., num_groups: _Optional[int] = ..., grouped: _Optional[int] = ..., missing: _Optional[int] = ..., left: _Optional[int] = ..., rates: _Optional[_Iterable[_Union[HostRates, _Mapping]]] = ..., staleness: _Optional[int] = ..., models: _Optional[_Union[ModelCounts, _Mapping]] = ...) -> None: ...
 
 class ModelCounts(_message.Message):
-    __slots__ = ("requested", "granted", "delivered", "ungranted", "withdrawn")
+    __slots__ = ("requested", "granted", "delivered", "ungranted", "withdrawn", "relayed")
     REQUESTED_FIELD_NUMBER: _ClassVar[int]
     GRANTED_FIELD_NUMBER: _ClassVar[int]
     DELIVERED_FIELD_NUMBER: _ClassVar[int]
     UNGRANTED_FIELD_NUMBER: _ClassVar[int]
     WITHDRAWN_FIELD_NUMBER: _ClassVar[int]
+    RELAYED_FIELD_NUMBER: _ClassVar[int]
     requested: int
     granted: int
     delivered: int
     ungranted: int
     withdrawn: int
-    def __init__(self, requested: _Optional[int] = ..., granted: _Optional[int] = ..., delivered: _Optional[int] = ..., ungranted: _Optional[int] = ..., withdrawn: _Optional[int] = ...) -> None: ...
+    relayed: int
+    def __init__(self, requested: _Optional[int] = ..., granted: _Optional[int] = ..., delivered: _Optional[int] = ..., ungranted: _Optional[int] = ..., withdrawn: _Optional[int] = ..., relayed: _Optional[int] = ...) -> None: ...
 
 class ScheduledWorker(_message.Message):
     __slots__ = ("worker_id", "host", "state", "pushes", "grants", "commits", "drops", "withdrawn", "overdue", "ungranted", "refused", "achieved_bits_per_s", "granted_bits_per_s", "is_aggregator")
@@ -121,7 +123,7 @@ class ScheduledServer(_message.Message):
     def __init__(self, server_id: _Optional[int] = ..., host: _Optional[str] = ..., state: _Optional[str] = ..., version: _Optional[int] = ..., next_sequence: _Optional[int] = ..., open_sequence: _Optional[int] = ...) -> None: ...
 
 class ScheduledTransfer(_message.Message):
-    __slots__ = ("worker_id", "server_id", "transfer_id", "size_bytes", "version", "state", "reason", "requested_s", "start_s", "end_s", "ended_s", "sequence", "delay", "kind")
+    __slots__ = ("worker_id", "server_id", "transfer_id", "size_bytes", "version", "state", "reason", "requested_s", "start_s", "end_s", "ended_s", "sequence", "delay", "kind", "relayed_by")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     SERVER_ID_FIELD_NUMBER: _ClassVar[int]
     TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -136,6 +138,7 @@ class ScheduledTransfer(_message.Message):
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     DELAY_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
+    RELAYED_BY_FIELD_NUMBER: _ClassVar[int]
     worker_id: int
     server_id: int
     transfer_id: int
@@ -150,7 +153,8 @@ class ScheduledTransfer(_message.Message):
     sequence: int
     delay: int
     kind: str
-    def __init__(self, worker_id: _Optional[int] = ..., server_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., version: _Optional[int] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., requested_s: _Optional[float] = ..., start_s: _Optional[float] = ..., end_s: _Optional[float] = ..., ended_s: _Optional[float] = ..., sequence: _Optional[int] = ..., delay: _Optional[int] = ..., kind: _Optional[str] = ...) -> None: ...
+    relayed_by: int
+    def __init__(self, worker_id: _Optional[int] = ..., server_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., version: _Optional[int] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., requested_s: _Optional[float] = ..., start_s: _Optional[float] = ..., end_s: _Optional[float] = ..., ended_s: _Optional[float] = ..., sequence: _Optional[int] = ..., delay: _Optional[int] = ..., kind: _Optional[str] = ..., relayed_by: _Optional[int] = ...) -> None: ...
 
 class ScheduledGroup(_message.Message):
     __slots__ = ("group_id", "aggregator", "host", "server_id", "worker_ids", "sequence", "gathered", "missing", "left", "is_open", "start_s", "end_s", "is_switch")

@@ -68,11 +68,14 @@ def show_schedule(name: str, is_watched: bool, client: OperatorClient, is_json: 
 
 
 def _report_dict(report: pb.ScheduleReport) -> dict[str, object]:
-    """Return a report for JSON; a bound that the job does not have is null."""
+    """Return a report for JSON; null: a bound that the job lacks, a model from its server."""
     result = message_dict(report)
     for name in ("tau_max", "div_max", "staleness"):
         if not report.HasField(name):
             result[name] = None
+    for transfer, message in zip(result["transfers"], report.transfers, strict=True):
+        if not message.HasField("relayed_by"):
+            transfer["relayed_by"] = None
     return result
 
 

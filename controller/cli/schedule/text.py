@@ -45,9 +45,10 @@ def head_lines(report: pb.ScheduleReport) -> list[str]:
         )
     if report.models.requested:
         counts = report.models
+        relayed = f", {counts.relayed} from workers" if counts.relayed else ""
         lines.append(
-            f"  {counts.requested} models asked for, {counts.granted} granted; {counts.ungranted}"
-            f" went without a grant, {counts.withdrawn} were given up"
+            f"  {counts.requested} models asked for, {counts.granted} granted{relayed};"
+            f" {counts.ungranted} went without a grant, {counts.withdrawn} were given up"
         )
     if report.num_groups:
         lines.append(

@@ -53,7 +53,8 @@ def plan_relays(
 
     A chain begins with the worker that would have its model first. One joins it if all together
     have their models earlier so than if this one had its own after the others. Chains have `most`
-    workers at most. Cost of n requests: O(n^2) plans; n is at most the size of a batch.
+    workers at most; one that may not relay has its model alone. Cost of n requests: O(n^2) plans;
+    n is at most the size of a batch.
     """
     network = residual.network
     waiting: list[ModelRequest] = sorted(requests, key=lambda each: (each.worker, each.transfer_id))
@@ -88,7 +89,9 @@ def _joined(
 ) -> _Chain | None:
     """Return a chain with one more worker, None if that gains nothing or is not possible."""
     network, last, (request,) = residual.network, chain.requests[-1], other.requests
-    if request.bits != last.bits or not network.joins(last.worker, request.worker):
+    if not (last.may_relay and request.may_relay) or request.bits != last.bits:
+        return None
+    if not network.joins(last.worker, request.worker):
         return None
     links = network.route(last.worker, request.worker)
     used = [link for hop in chain.hops for link in hop]

@@ -161,7 +161,10 @@ class ModelTransfers:
     ) -> float | None:
         """Return when a server's batch is due: with relays, not long before its link is free."""
         due_s = queue.due_s(options.batch_max, options.batch_wait_s)
-        if due_s is None or self._relay_max == 1:
+        first_s = queue.due_s(1, 0.0)
+        if due_s is None or first_s is None or self._relay_max == 1:
+            return due_s
+        if not any(request.may_relay for request in queue.waiting.values()):
             return due_s
         oldest = next(iter(queue.waiting.values()))
         residual = self._open.residual
@@ -170,7 +173,7 @@ class ModelTransfers:
             return due_s
         least = max(1, round(_FREE_SHARE * residual.network.capacities_bits_per_s[links[0]]))
         free_s = residual.rate(links[0]).free_from(now_s, least)
-        return max(due_s, free_s - options.batch_wait_s)
+        return max(due_s, min(free_s - options.batch_wait_s, first_s + options.relay_wait_s))
 
     def _expect(self, server: str) -> None:
         if self._most_queued is not None:

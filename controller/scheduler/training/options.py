@@ -45,6 +45,8 @@ class SchedulerOptions:
     relay_max: int = 1
     """So many workers may get one model, each but the first from the one before it. From 2 on,
     models wait while their server's link is full, so that several wait together. Ours."""
+    relay_wait_s: float = math.inf
+    """But the oldest request of a model waits for so long at most. Ours."""
     commit_order: CommitOrder = CommitOrder.ARRIVAL
     """In which order a server applies updates. Ours."""
     learning_rate: LearningRateRule | None = None
@@ -78,6 +80,8 @@ class SchedulerOptions:
                 f" {self.most_queued_updates}: models that are relayed do not wait for updates;"
                 " leave out one of them"
             )
+        if self.relay_wait_s != math.inf:
+            check_finite("relay_wait_s", self.relay_wait_s, 0)
         if self.most_queued_updates is not None:
             check_finite("most_queued_updates", self.most_queued_updates, 0)
         if self.lost_after != math.inf:

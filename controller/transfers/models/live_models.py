@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from ..transfer_config import TransferConfig
 from ..transfer_log import TransferLog, planned_times
 from ..transfer_messages import refused_message, spans_from
 from ..transfer_record import REMEMBERED, TransferState, WorkerPlace
-from .model_record import ModelRecord, ModelTally
+from .model_record import ModelRecord, ModelTally, chains_of
 
 _LOGGER = logging.getLogger(__name__)
 _SHOWN: Final = 32
@@ -127,7 +128,7 @@ class LiveModels:
             host = self._host_of(record)
             assert host is not None, "there is no problem"
             try:
-                self._schedule.submit_model(record, host.host, server)
+                self._schedule.submit_model(record, host, server)
             except SchedulerError as exc:
                 problem = str(exc)
             else:
@@ -182,28 +183,67 @@ class LiveModels:
 
     def _granted(self, records: list[ModelRecord]) -> None:
         """Tell servers of a batch."""
-        for record in records:
-            grant = record.grant
-            assert grant is not None, "it is granted"
-            self.tally.granted += 1
-            record.headroom = self._tracker.headroom(grant.links)
-            self._tracker.granted(
-                record.key, grant.links, grant.spans, grant.request.bits, record.headroom
-            )
-            times = planned_times(grant.spans, record.decided_s)
-            self._note("model_granted", record, **times)
-            self._tell(record, record.decided_s)
-            planned_s = grant.end_s - record.decided_s
-            overdue_s = max(self._config.overdue_ratio * planned_s, self._config.overdue_least_s)
-            record.timer = PunctualTimer(overdue_s, lambda record=record: self._overdue(record))
+        for chain in chains_of(records):
+            self._link(chain)
+            for record in chain:
+                self._chain_granted(chain[0], record)
+
+    def _link(self, chain: list[ModelRecord]) -> None:
+        """Say who sends each model of a chain: the server, if a stream of a worker is broken.
+
+        All are sent at one rate, so they have one headroom.
+        """
+        headroom = min(self._tracker.headroom(record.plan.links) for record in chain)
+        for record in chain:
+            record.headroom = headroom
+        for sender, record in itertools.pairwise(chain):
+            stations = self._host_of(sender), self._host_of(record)
+            if all(station is not None and station.may_relay for station in stations):
+                record.sender = sender
+
+    def _chain_granted(self, first: ModelRecord, record: ModelRecord) -> None:
+        """Tell a server of a grant of the chain that begins with `first`."""
+        grant, sender, config = record.plan, record.sender, self._config
+        self.tally.granted += 1
+        links = grant.links
+        if sender is None and record is not first:  # the server sends it, by the plan of a relay
+            links = first.plan.links[0], grant.links[-1]
+        self._tracker.granted(record.key, links, grant.spans, grant.request.bits, record.headroom)
+        times = planned_times(grant.spans, record.decided_s)
+        relayed_by = None if sender is None else sender.worker_id
+        self._note("model_granted", record, relayed_by=relayed_by, **times)
+        self._tell(record, record.decided_s)
+        planned_s = grant.end_s - record.decided_s
+        if sender is not None:
+            self.tally.relayed += 1
+            planned_s += config.relay_slack_s
+        overdue_s = max(config.overdue_ratio * planned_s, config.overdue_least_s)
+        record.timer = PunctualTimer(overdue_s, lambda: self._overdue(record))
 
     def _tell(self, record: ModelRecord, now_s: float) -> None:
-        grant, station = record.grant, self._servers[record.server_id].station
-        assert grant is not None, "it is granted"
+        station = self._servers[record.server_id].station
         if station is not None:
-            spans = spans_from(grant.spans, now_s, record.headroom)
-            granted = pb.TransferGranted(transfer_id=record.transfer_id, spans=spans)
+            spans = spans_from(record.plan.spans, now_s, record.headroom)
+            granted = pb.TransferGranted(
+                transfer_id=record.transfer_id, spans=spans, model_hop=self._hop(record, spans)
+            )
             station.send(pb.SchedulerMessage(granted=granted))
+
+    def _hop(self, record: ModelRecord, spans: list[pb.RateSpan]) -> pb.ModelHop | None:
+        """Return from whom a worker gets its model; None: from the server.
+
+        A worker whose own model has ended sends nothing on any more.
+        """
+        worker, sender = self._host_of(record), record.sender
+        if worker is None or worker.relay is None or sender is None or not sender.state.is_open:
+            return None
+        address, port = worker.relay
+        return pb.ModelHop(
+            sender_transfer_id=sender.transfer_id,
+            address=address,
+            port=port,
+            wait_s=spans[-1].end_s + self._config.relay_slack_s,
+        )
 
     def _overdue(self, record: ModelRecord) -> None:
         """Give up a granted model of which nobody says that it is there."""

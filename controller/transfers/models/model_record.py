@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ....hostlib.control.transfers_api import transfers_pb2 as pb
@@ -20,6 +21,8 @@ class ModelTally:
     granted: int = 0
     delivered: int = 0
     """Of those granted."""
+    relayed: int = 0
+    """Of those granted: by plan, another worker sends them."""
     ungranted: int = 0
     """Sent by their servers without a grant."""
     withdrawn: int = 0
@@ -40,7 +43,9 @@ class ModelRecord:
     decided_s: float = 0.0
     grant: ModelGrant | None = None
     headroom: float = 1.0
-    """How many times as fast as planned the server may send."""
+    """How many times as fast as planned it may be sent."""
+    sender: ModelRecord | None = None
+    """Of the worker that gets the same model, and sends it on; None: the server sends it."""
     ended_s: float = 0.0
     timer: PunctualTimer | None = None
     """Ends the wait for a granted model."""
@@ -65,8 +70,24 @@ class ModelRecord:
         """What errors call it."""
         return f"model {self.transfer_id} of server {self.server_id} for worker {self.worker_id}"
 
+    @property
+    def plan(self) -> ModelGrant:
+        """The grant of a model that has one."""
+        assert self.grant is not None, "it is granted"
+        return self.grant
+
     def stop_timer(self) -> None:
         """End no wait any more."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
+
+
+def chains_of(records: Sequence[ModelRecord]) -> list[list[ModelRecord]]:
+    """Return the models of a batch by chains, in each of which a worker sends on what it gets."""
+    chains: list[list[ModelRecord]] = []
+    for record in records:
+        if record.plan.relayed_by is None:
+            chains.append([])
+        chains[-1].append(record)
+    return chains

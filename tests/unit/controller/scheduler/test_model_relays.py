@@ -78,6 +78,21 @@ def test_models_of_other_sizes_have_chains_of_their_own() -> None:
     ]
 
 
+def test_a_worker_that_may_not_relay_has_its_model_alone() -> None:
+    """It comes first by its name, and neither sends its model on nor takes one from a worker."""
+    scheduler = relaying(star(4))
+    for number in (1, 2, 3, 4):
+        scheduler.request_model(model(number, may_relay=number not in (1, 3)), 0.0)
+    grants = scheduler.grant_models(0.0)
+    assert [(grant.request.worker, grant.relayed_by) for grant in grants] == [
+        ("h1", None),
+        ("h2", None),
+        ("h4", "h2"),
+        ("h3", None),
+    ]
+    assert [grant.end_s for grant in grants] == pytest.approx([1.0, 2.0, 2.0, 3.0])
+
+
 def test_a_worker_whose_uplink_is_taken_is_the_last_one() -> None:
     scheduler = relaying(star(2))
     scheduler.submit(push(9, worker="h1"), 0.0)
@@ -97,6 +112,26 @@ def test_models_wait_for_their_server_s_link_and_for_each_other() -> None:
     second, third = scheduler.grant_models(0.95)
     assert (second.end_s, third.end_s) == pytest.approx((2.0, 2.0))
     assert third.relayed_by == "h2"
+
+
+def test_models_wait_for_a_link_for_so_long_at_most() -> None:
+    options = SchedulerOptions(relay_max=8, relay_wait_s=0.5)
+    scheduler = TransferScheduler(star(4), {SERVER: 0}, options)
+    granted(scheduler, 1)
+    scheduler.request_model(model(2), 0.2)
+    scheduler.request_model(model(3), 0.6)
+    assert scheduler.next_due_s() == pytest.approx(0.7), "the oldest one waits for 0.5 s"
+    second, third = scheduler.grant_models(0.7)
+    assert (second.end_s, third.relayed_by) == (pytest.approx(2.0), "h2")
+
+
+def test_models_of_workers_that_may_not_relay_do_not_wait_for_the_link() -> None:
+    scheduler = relaying(star(4))
+    granted(scheduler, 1)
+    scheduler.request_model(model(2, may_relay=False), 0.2)
+    assert scheduler.next_due_s() == pytest.approx(0.25)
+    scheduler.request_model(model(3), 0.2)
+    assert scheduler.next_due_s() == pytest.approx(0.95)
 
 
 def test_a_chain_gives_back_what_it_has_reserved_hop_by_hop() -> None:
@@ -142,5 +177,7 @@ def test_any_chains_fit_into_the_links(rates: list[int], relay_max: int) -> None
 def test_options_that_make_no_sense_are_refused() -> None:
     with pytest.raises(InvalidTransferError, match="relay_max is 0"):
         SchedulerOptions(relay_max=0)
+    with pytest.raises(InvalidTransferError, match="relay_wait_s"):
+        SchedulerOptions(relay_wait_s=-1.0)
     with pytest.raises(InvalidTransferError, match="leave out one of them"):
         SchedulerOptions(relay_max=2, most_queued_updates=1.0)

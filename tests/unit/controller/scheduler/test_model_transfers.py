@@ -18,12 +18,15 @@ from switchfold.controller.scheduler.transfers import ModelRequest
 from transfer_cases import MBIT, SERVER, UPDATE_BYTES, grants_of, make, moved_bits, push, star
 
 
-def model(number: int, *, size_bytes: int = UPDATE_BYTES, worker: str = "") -> ModelRequest:
+def model(
+    number: int, *, size_bytes: int = UPDATE_BYTES, worker: str = "", may_relay: bool = True
+) -> ModelRequest:
     return ModelRequest(
         transfer_id=number,
         worker=worker or f"h{number}",
         server=SERVER,
         size_bytes=size_bytes,
+        may_relay=may_relay,
     )
 
 

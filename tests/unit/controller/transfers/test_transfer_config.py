@@ -49,6 +49,13 @@ def test_command_line_chooses_the_log(tmp_path: Path):
         ("default_rate_bits_per_s = 999", "default_rate_bits_per_s must be at least 1000"),
         ("payload_share = 1.1", "payload_share must lie in 0.1..1"),
         ("most_queued_updates = -1", "most_queued_updates must lie in 0..1e6"),
+        ("relay_max = 0", "relay_max must be at least 1"),
+        ("relay_max = 65", "relay_max must lie in 1..64"),
+        ("relay_slack_s = 0", "relay_slack_s must lie in 0.001..86400 s"),
+        (
+            "relay_max = 2\nmost_queued_updates = 3",
+            "relay_max is 2, and most_queued_updates 3: models that are relayed do not wait",
+        ),
         ("overdue_ratio = 0.5", "overdue_ratio must lie in 1..1000"),
         ('learning_rate = "half"', "learning_rate 'half' is none of none, square_root, inverse"),
         ("kappa = -1", "kappa must lie in 0..1e6"),
@@ -60,6 +67,14 @@ def test_options_are_checked(tmp_path: Path, line: str, text: str):
     with pytest.raises(ConfigError, match=r"\[transfers\]") as refusal:
         load(tmp_path, f"[transfers]\n{line}\n{SWITCH}")
     assert text in str(refusal.value)
+
+
+def test_models_with_relays_do_not_wait_for_updates(tmp_path: Path):
+    relaying = load(tmp_path, f"[transfers]\nrelay_max = 64\n{SWITCH}")
+    assert (relaying.relay_max, relaying.relay_slack_s, relaying.most_queued) == (64, 0.5, None)
+    assert load(tmp_path, SWITCH).most_queued == 1e6
+    waiting = load(tmp_path, f"[transfers]\nmost_queued_updates = 3\n{SWITCH}")
+    assert waiting.most_queued == 3
 
 
 def test_transfers_is_a_table(tmp_path: Path):
