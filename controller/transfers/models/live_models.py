@@ -185,7 +185,7 @@ class LiveModels:
         """Tell servers of a batch."""
         for chain in chains_of(records):
             self._link(chain)
-            for record in chain:
+            for record in reversed(chain):  # the server begins with the first one's grant
                 self._chain_granted(chain[0], record)
 
     def _link(self, chain: list[ModelRecord]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,8 @@ class Stations:
     controller: ControllerServer
     server: FakeStation
     workers: list[FakeStation]
+    last: list[pb.TransferGranted] = field(default_factory=list[pb.TransferGranted])
+    """The grants of a batch, as they came."""
 
     @property
     def job(self) -> JobTransfers:
@@ -65,8 +67,9 @@ class Stations:
         await self.server.granted()
 
     async def granted(self) -> list[pb.TransferGranted]:
-        """Return the grants of a batch, as they come."""
-        return [await self.server.granted() for _ in CHAIN]
+        """Return the grants of a batch, by their numbers."""
+        self.last = [await self.server.granted() for _ in CHAIN]
+        return sorted(self.last, key=lambda each: each.transfer_id)
 
     async def ask_all(self) -> list[pb.TransferGranted]:
         """Ask for the models of a batch; return the grants."""
@@ -142,6 +145,7 @@ def test_a_server_is_told_who_sends_each_model_of_a_chain(tmp_path: Path):
         async with relaying(tmp_path, log=log) as stations:
             grants = await stations.ask_all()
             assert hops(grants) == [(FIRST, None), (FIRST + 1, FIRST), (FIRST + 2, FIRST + 1)]
+            assert stations.last == grants[::-1], "the server begins with the last one"
             for worker_id, granted in zip(CHAIN[1:], grants[1:], strict=True):
                 hop, place = granted.model_hop, place_of(worker_id)
                 assert (hop.address, hop.port) == (place.address, place.port)
@@ -160,7 +164,7 @@ def test_a_server_is_told_who_sends_each_model_of_a_chain(tmp_path: Path):
     run(scenario())
     lines = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
     granted = [line for line in lines if line["event"] == "model_granted"]
-    assert [line.get("relayed_by") for line in granted] == [None, None, 1, 2]
+    assert [line.get("relayed_by") for line in granted] == [None, 2, 1, None]
     limits = [line["limit"] for line in lines if line["event"] == "model_observed"]
     assert limits == ["grant"] * 3
 
@@ -208,10 +212,10 @@ def test_workers_without_a_place_have_their_models_from_the_server(tmp_path: Pat
     async def scenario() -> None:
         async with relaying(tmp_path, alone=(2,)) as stations:
             grants = await stations.ask_all()
-            assert hops(grants) == [(FIRST, None), (FIRST + 2, FIRST), (FIRST + 1, None)]
-            assert grants[2].spans[0].start_s == pytest.approx(grants[0].spans[-1].end_s)
+            assert hops(grants) == [(FIRST, None), (FIRST + 1, None), (FIRST + 2, FIRST)]
+            assert grants[1].spans[0].start_s == pytest.approx(grants[0].spans[-1].end_s)
             place = place_of(3)
-            assert grants[1].model_hop.address == place.address
+            assert grants[2].model_hop.address == place.address
 
     run(scenario())
 
