@@ -26,6 +26,8 @@ COLOURS: Final = {
     "chain": "#8c564b",
     "scheduled": "#9467bd",
     "groups": "#31a354",
+    "switches": "#fdae6b",
+    "switches-relays": "#e6550d",
     "plain-synchronous": "#bdbdbd",
     "synchronous": "#6baed6",
     "ring": "#ff7f0e",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -160,6 +161,7 @@ class FabricRig:
         folder = self.testbed.run_directory
         return RunPlan(
             job=f"run-{self._num_runs}",
+            job_token=secrets.token_hex(16),
             is_served=contender.is_served,
             is_scheduled=contender.is_scheduled,
             is_stepwise=contender.is_stepwise,

@@ -31,6 +31,8 @@ class RunPlan:
 
     job: str
     """Its name at the scheduler, another one for each run."""
+    job_token: str
+    """Of the job in which workers have sessions, if the switch adds up."""
     is_served: bool
     is_scheduled: bool
     is_stepwise: bool
@@ -156,6 +158,7 @@ class RunPlan:
             job=self.job,
             token=os.environ["SWITCHFOLD_TOKEN"],
             credentials=credentials,
+            job_token=self.job_token,
         )
 
     def transfers(self, credentials: str, place: int) -> TransferOptions:

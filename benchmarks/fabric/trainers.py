@@ -241,6 +241,7 @@ def _session(plan: RunPlan) -> Session:
     variables = {
         **os.environ,
         "SWITCHFOLD_JOB": plan.job,
+        "SWITCHFOLD_JOB_TOKEN": plan.job_token,
         "SWITCHFOLD_NUM_WORKERS": str(plan.num_workers),
     }
     options = SessionOptions(join_timeout_s=TIMEOUT_S, timeout_s=TIMEOUT_S)

@@ -46,8 +46,8 @@ from ...peers.handshake import PeerCall
 from ..hot_worker import ServerRows
 from ..options import ClientOptions
 from .denial import error_of
-from .model_relay import ModelRelay
-from .open_pull import ROWS_KINDS, DonePull, OpenPull, pull_number
+from .pulls.model_relay import ModelRelay
+from .pulls.open_pull import ROWS_KINDS, DonePull, OpenPull, pull_number
 
 _KINDS: Final = ROWS_KINDS | {FrameKind.ENTERED, FrameKind.RECEIPT, FrameKind.DENIED}
 _HOT_KINDS: Final = frozenset((FrameKind.HOT_ROWS, FrameKind.DECISIONS))

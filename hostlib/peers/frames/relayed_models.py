@@ -135,6 +135,6 @@ class NotSentOnFrame(NamedTuple):
         return cls(frame.fields[0])
 
 
-def _check_size(payload: memoryview, layout: struct.Struct, kind: str) -> None:
-    if len(payload) != layout.size:
+def _check_size(payload: memoryview, form: struct.Struct, kind: str) -> None:
+    if len(payload) != form.size:
         raise PeerProtocolError(f"a {kind} of {len(payload)} bytes")

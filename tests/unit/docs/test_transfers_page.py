@@ -20,7 +20,7 @@ from switchfold.hostlib.parameter_server.transfers import (
 from switchfold.hostlib.parameter_server.transfers.allreduces import fabric_member, vector_pieces
 from switchfold.hostlib.parameter_server.transfers.allreduces.member_message import MemberKind
 from switchfold.hostlib.parameter_server.transfers.arrivals import grant_pace
-from switchfold.hostlib.parameter_server.transfers.models import model_service
+from switchfold.hostlib.parameter_server.transfers.models import model_chains, model_service
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "transfers.md").read_text("utf-8")
 
@@ -35,12 +35,12 @@ def test_options_are_those_of_the_command() -> None:
 
 
 def test_counters_are_those_of_the_server() -> None:
-    classes = update_service.UpdateService, model_service.ModelService
+    classes = update_service.UpdateService, model_service.ModelService, model_chains.ModelChains
     text = "".join(each.__doc__ or "" for each in classes)
-    named = set(re.findall(r"\b(\w+_(?:updates|places|sums|models))\b", text))
+    named = set(re.findall(r"\b(\w+_(?:updates|places|sums|models|relays))\b", text))
     told = set(re.findall(r"^\| `(\w+)` \|", PAGE.split("## What is counted")[1], re.MULTILINE))
     assert told == named | {"commits"}
-    parts = (update_service, grant_pace, committed_update, model_service)
+    parts = (update_service, grant_pace, committed_update, model_service, model_chains)
     source = "".join(Path(part.__file__).read_text("utf-8") for part in parts)
     # Those of requests have the kind of what is requested in their names.
     asked = {f"{fate}_models" for fate in ("granted", "ungranted", "refused")}

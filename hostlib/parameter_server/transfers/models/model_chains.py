@@ -9,6 +9,7 @@ from another one only what has the digest that the server has told. What fails, 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import logging
 import secrets
 import time
@@ -84,27 +85,36 @@ class ModelChains:
 
     def begin(self, first: OutgoingModel) -> None:
         """Tell the workers of a chain, before the first byte leaves for the first of them."""
-        following = [*first.chain]
+        following = self._allowed(first)
         if not following:
             return
         assert first.payload is not None, "its first byte leaves"
-        model_id = secrets.token_bytes(MODEL_ID_BYTES)
+        size, model_id = first.size_bytes, secrets.token_bytes(MODEL_ID_BYTES)
         digest = hashlib.blake2b(first.payload, digest_size=DIGEST_BYTES).digest()
-        sender = first
-        for model in following:
+        # A worker must know whom to send a model to before it has all of it.
+        for sender, model in itertools.pairwise((first, *following)):
             hop = model.grant and model.grant.model_hop
             assert hop is not None, "it comes from another worker"
+            place = model.pull.worker_id, hop.address
+            sender.caller.tell(SendOnFrame(sender.pull.number, model_id, size, *place))
+        for model in following:
+            model.caller.tell(ModelComingFrame(model.pull.number, model_id, digest, size))
+
+    def _allowed(self, first: OutgoingModel) -> list[OutgoingModel]:
+        """Return those of a chain that come from a model's bytes.
+
+        From the first one on whose worker may not have it, the server sends as granted.
+        """
+        found: list[OutgoingModel] = []
+        for model in [*first.chain]:
             if not self._is_allowed(model):
                 after = model.receiver
                 model.part()
                 if after is not None:
-                    after.part()  # the server sends it, and what follows, as granted
-                return
-            place = model.pull.worker_id, hop.address
-            size, pulls = first.size_bytes, (sender.pull.number, model.pull.number)
-            sender.caller.tell(SendOnFrame(pulls[0], model_id, size, *place))
-            model.caller.tell(ModelComingFrame(pulls[1], model_id, digest, size))
-            sender = model
+                    after.part()
+                break
+            found.append(model)
+        return found
 
     def on_came(self, client: TableCaller, came: ModelCameFrame) -> None:
         """Learn what became of a model that another worker has sent."""

@@ -61,9 +61,9 @@ class IncomingModel:
     """It is of no use any more."""
 
     @property
-    def is_whole(self) -> bool:
-        """Whether all bytes are there."""
-        return self.memory is not None and self.filled_bytes == self.num_bytes
+    def came(self) -> memoryview:
+        """What has come by now."""
+        return memoryview(b"") if self.memory is None else self.memory[: self.filled_bytes]
 
 
 @final

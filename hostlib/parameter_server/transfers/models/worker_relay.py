@@ -31,7 +31,7 @@ from ....peers.frames import (
     SendOnFrame,
 )
 from ...options import ClientOptions
-from ...tables.model_relay import RelaySession
+from ...tables.pulls.model_relay import RelaySession
 from ...transfer_options import TransferOptions
 from ..group_path import FellowEnd
 from .relay_link import OutgoingRelay, RelayLink
@@ -143,8 +143,8 @@ class WorkerRelay(Closable):
         came, _ = open_pull
         if came.nbytes:
             self._pass_on(session, told.number, came)
-        elif coming is not None:
-            self._pass_what_came(coming)
+        elif coming is not None and coming.incoming is not None:
+            self._pass_what_came(coming, coming.incoming.came)
 
     def _link(self, told: SendOnFrame) -> RelayLink:
         key = told.address, told.worker_id
@@ -213,33 +213,32 @@ class WorkerRelay(Closable):
 
     def _take(self, coming: _Coming) -> None:
         """Send on what has come, and take a model that is whole."""
-        self._pass_what_came(coming)
         incoming, told = coming.incoming, coming.told
         assert incoming is not None, "something of it has come"
-        if not (incoming.is_whole or incoming.is_broken):
+        is_broken, came = incoming.is_broken, incoming.came  # more may come meanwhile
+        self._pass_what_came(coming, came)
+        is_whole = came.nbytes == incoming.num_bytes
+        if not (is_whole or is_broken):
             return
-        is_taken = incoming.is_whole and self._answer(coming, incoming)
+        self._forget(coming)
+        is_taken = is_whole and self._answer(coming, came)
         took_s = time.monotonic() - incoming.began_s
         self._counters["taken_models" if is_taken else "failed_relays"] += 1
         coming.session.tell_server(ModelCameFrame(told.number, is_taken, round(1e6 * took_s)))
-        self._forget(coming)
 
-    def _answer(self, coming: _Coming, incoming: IncomingModel) -> bool:
-        assert incoming.memory is not None, "it is whole"
-        digest = hashlib.blake2b(incoming.memory, digest_size=DIGEST_BYTES).digest()
-        if incoming.num_bytes != coming.told.num_bytes or digest != coming.told.digest:
+    def _answer(self, coming: _Coming, model: memoryview) -> bool:
+        told = coming.told
+        digest = hashlib.blake2b(model, digest_size=DIGEST_BYTES).digest()
+        if model.nbytes != told.num_bytes or digest != told.digest:
             _logger.warning("another worker has sent other bytes than the model's; they are unused")
             return False
-        return coming.session.take_model(coming.told.number, incoming.memory)
+        return coming.session.take_model(told.number, model)
 
-    def _pass_what_came(self, coming: _Coming) -> None:
-        incoming = coming.incoming
-        if incoming is None or incoming.memory is None:
-            return
-        filled = incoming.filled_bytes
-        piece = incoming.memory[coming.passed_bytes : filled]
+    def _pass_what_came(self, coming: _Coming, came: memoryview) -> None:
+        """Send on what has come and has not been sent on, if it is to be."""
         if (coming.session, coming.told.number) in self._going:
-            coming.passed_bytes = filled
+            piece = came[coming.passed_bytes :]
+            coming.passed_bytes = came.nbytes
             self._pass_on(coming.session, coming.told.number, piece)
 
     def _of_pull(self, session: RelaySession, number: int) -> _Coming | None:

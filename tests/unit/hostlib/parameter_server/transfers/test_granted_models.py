@@ -19,7 +19,7 @@ from loopback import LOOPBACK
 from switchfold.hostlib.errors import PeerProtocolError
 from switchfold.hostlib.parameter_server.tables import TensorDefinition
 from switchfold.hostlib.parameter_server.tables.dense import Values
-from switchfold.hostlib.parameter_server.tables.open_pull import OpenPull
+from switchfold.hostlib.parameter_server.tables.pulls.open_pull import OpenPull
 from switchfold.hostlib.peers.frames import FrameKind, TableFrame
 from time_bound import wait_until
 from transfer_scene import WAIT_S, TransferScene, values

@@ -170,9 +170,8 @@ def test_a_model_comes_in_pieces() -> None:
         assert (incoming.model_id, incoming.num_bytes) == (ID, 5)
         sender.send(PieceFrame(2, 1), b"de")
         assert made.seen.get(timeout=WAIT_S) is incoming
-        assert incoming.is_whole
         assert not incoming.is_broken
-        assert incoming.memory == b"abcde"
+        assert incoming.came == b"abcde"
         assert made.held_bytes == 5
         for _ in range(2):
             made.receiver.release(incoming)
@@ -188,7 +187,7 @@ def test_a_connection_that_ends_breaks_what_is_not_whole() -> None:
         sender.close()
         assert made.seen.get(timeout=WAIT_S) is incoming
         assert incoming.is_broken
-        assert not incoming.is_whole
+        assert incoming.came == b"abc"
 
 
 def test_what_has_no_room_is_thrown_away() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ...peers.frames import Frame, Packable
+from ....peers.frames import Frame, Packable
 
 
 class RelaySession(Protocol):

@@ -11,10 +11,10 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import HostlibError, PeerProtocolError
-from ...peers.frames import Frame, FrameKind, PieceFrame, TableFrame
-from ..rows import PulledRows
-from .state import VERSION_BYTES
+from ....errors import HostlibError, PeerProtocolError
+from ....peers.frames import Frame, FrameKind, PieceFrame, TableFrame
+from ...rows import PulledRows
+from ..state import VERSION_BYTES
 
 ROWS_KINDS: Final = frozenset((FrameKind.ROWS, FrameKind.PIECE))
 """Frames with bytes of an answer."""
