@@ -1,14 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests in examples/clusters/kubernetes: what refers to what, options of commands, privileges.
-
-The whole schema is checked where the package kubernetes-validate is installed.
-"""
+"""Manifests in examples/clusters/kubernetes: schema, what refers to what, options, privileges."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
+import copy
 import json
 import re
 import shutil
@@ -18,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import kubernetes_validate
 import pytest
 import yaml
 
@@ -177,14 +174,19 @@ def test_privileges_are_no_wider_than_needed() -> None:
         assert pod.get("hostNetwork", False) == has_packet_sockets
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("kubernetes_validate") is None,
-    reason="the package kubernetes-validate is not here",
-)
-def test_manifests_follow_the_schema() -> None:
-    checker: Any = importlib.import_module("kubernetes_validate")
+def test_manifests_follow_the_schema_of_the_version_that_the_page_names() -> None:
+    version = kubernetes_validate.latest_version()
+    assert f"the schema of Kubernetes {'.'.join(version.split('.')[:2])}" in PAGE
     for each in OBJECTS:
-        checker.validate(each, checker.latest_version(), strict=True)
+        kubernetes_validate.validate(each, version, strict=True)
+
+
+def test_schema_is_strict() -> None:
+    """A check that accepts a misspelt field would prove little."""
+    changed = copy.deepcopy(kind("Deployment")[0])
+    changed["spec"]["template"]["spec"]["contaners"] = []
+    with pytest.raises(kubernetes_validate.ValidationError, match="contaners"):
+        kubernetes_validate.validate(changed, kubernetes_validate.latest_version(), strict=True)
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not here")
