@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of docs/deployment.md, on machines that nothing of ours has set up."""
+"""The commands of docs/deployment.md, on machines that nothing of ours has set up: one card."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ import pytest
 
 from deployed_lan import HERE, HOSTS, JOINING, SUM, deploy, run_on_all
 from plain_lan import PlainLan
-from switchfold.controller.config import load_config
-
-CABLED = ("10.0.0.11", "10.0.0.12", "10.0.0.13")
 
 pytestmark = [
     pytest.mark.root,
@@ -99,58 +96,3 @@ def test_a_job_goes_on_while_nobody_answers_arp_for_the_switch(lan: PlainLan) ->
         (lan.home(address) / "end").touch()
     said = [process.communicate(timeout=120)[0] for process in running]
     assert [process.returncode for process in running] == [0, 0, 0], "\n".join(said)
-
-
-@pytest.fixture
-def cabled() -> Iterator[PlainLan]:
-    """Hosts with a cable each to a machine with three cards, which has another network, too."""
-    here = "10.0.0.1"
-    with PlainLan(Path(tempfile.mkdtemp(prefix="sf-")), (here, *CABLED), is_bridged=False) as made:
-        made.run(here, "ip link add mgmt0 type bridge && ip addr add 192.168.1.5/24 dev mgmt0")
-        yield made
-
-
-def ports_of(lan: PlainLan) -> dict[str, int]:
-    config = load_config(lan.home("10.0.0.1") / "switchfold-deployment" / "controller.toml")
-    assert config.listen == "192.168.1.5:50551"
-    assert config.switches[0].service_address == "10.0.0.14"
-    return {host.address: host.port for host in config.switches[0].hosts}
-
-
-def test_hosts_are_found_behind_the_cards_of_softswitch(cabled: PlainLan) -> None:
-    cabled.run(
-        "10.0.0.1",
-        f"switchfold deploy init {' '.join(reversed(CABLED))} --softswitch eno2 --softswitch eno1"
-        " --softswitch 7=eno3 --listen 192.168.1.5:50551",
-    )
-    assert ports_of(cabled) == {"10.0.0.11": 2, "10.0.0.12": 1, "10.0.0.13": 7}
-
-
-def test_a_host_without_a_cable_is_told_and_nothing_is_written(cabled: PlainLan) -> None:
-    process = cabled.start(
-        "10.0.0.1",
-        f"switchfold deploy init {' '.join(CABLED)} --softswitch eno1 --softswitch eno2"
-        " --listen 192.168.1.5:50551",
-    )
-    said, _ = process.communicate(timeout=240)
-    assert process.returncode == 1
-    words = " ".join(said.split())
-    assert "10.0.0.13 does not answer ARP behind eno1, eno2" in words
-    assert "do: look whether it is up" in words
-    assert not (cabled.home("10.0.0.1") / "switchfold-deployment" / "controller.toml").exists()
-
-
-def test_a_p4runtime_switch_says_where_the_hosts_are(cabled: PlainLan) -> None:
-    switch = cabled.start(
-        "10.0.0.1",
-        "exec softswitch run --insecure --port 4=interface:eno1 --port 9=interface:eno2"
-        " --port 2=interface:eno3 2>softswitch.log",
-    )
-    assert switch.stdout is not None
-    assert switch.stdout.readline().startswith("ready")
-    cabled.run(
-        "10.0.0.1",
-        f"switchfold deploy init {' '.join(CABLED)} --switch s1=127.0.0.1:9559 --insecure"
-        " --listen 192.168.1.5:50551",
-    )
-    assert ports_of(cabled) == {"10.0.0.11": 4, "10.0.0.12": 9, "10.0.0.13": 2}

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from page_commands import marked_commands
@@ -60,9 +61,9 @@ def deploy(lan: PlainLan, options: str = "") -> list[str]:
     return commands
 
 
-def run_on_all(lan: PlainLan, command: str) -> list[str]:
+def run_on_all(lan: PlainLan, command: str, hosts: Sequence[str] = HOSTS) -> list[str]:
     """Run a command on all hosts at the same time; return what each printed."""
-    running = [lan.start(address, command) for address in HOSTS]
+    running = [lan.start(address, command) for address in hosts]
     said = [process.communicate(timeout=400)[0] for process in running]
     assert [process.returncode for process in running] == [0, 0, 0], "\n".join(said)
     return said

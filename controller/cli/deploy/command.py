@@ -11,13 +11,14 @@ import click
 
 from ....hostlib.credentials import Role
 from ...config import VARIANTS, SwitchConfig, parse_switch
-from ...deployment.card_ports import Card, find_cards, own_addresses
+from ...deployment.card_ports import Card, OwnAddress, find_cards, own_addresses
 from ...deployment.folders import CONTROLLER_NAME, OPERATOR_FILE, WORKER_FILE, WORKER_FOLDER
 from ...deployment.hosts import FORM, parse_named_host
 from ...deployment.plan import (
     CONTROLLER_PORT,
     SOFTSWITCH_GRPC,
     DeploymentRequest,
+    Findings,
     controller_config,
     find,
 )
@@ -28,7 +29,7 @@ from ...deployment.writing import (
     open_certificates,
     write_deployment,
 )
-from ...errors import ConfigError
+from ...errors import ConfigError, SwitchUnreachableError
 from ..doctor.check import Check, Status
 from ..doctor_command import print_checks
 from .checks import check_findings, check_machine
@@ -152,7 +153,7 @@ def _deploy(request: DeploymentRequest) -> int:
             # The switch needs its certificate before it can be asked for hosts.
             click.echo(f"switch: {certificates.folder(Role.SWITCH, request.switch.name)}")
             request = request.at_switch(certificates.folder(Role.CONTROLLER, CONTROLLER_NAME))
-        findings = find(request, own)
+        findings = _find(request, own)
         checks += check_findings(findings)
         if not _has_failed(checks):
             config = controller_config(request, findings)
@@ -164,6 +165,19 @@ def _deploy(request: DeploymentRequest) -> int:
     print_checks(checks)
     click.echo(f"nothing was written to {request.directory}: see 'do:' above", err=True)
     return 1
+
+
+def _find(request: DeploymentRequest, own: list[OwnAddress]) -> Findings:
+    """Look for the hosts; SwitchUnreachableError says which certificate the switch must have."""
+    try:
+        return find(request, own)
+    except SwitchUnreachableError as exc:
+        if request.cards or request.is_insecure:
+            raise
+        raise SwitchUnreachableError(
+            f"{exc} Start it with its certificate, a copy of the folder above, and give this"
+            " command again"
+        ) from exc
 
 
 def _print_next(request: DeploymentRequest, units: list[Path]) -> None:
