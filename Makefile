@@ -1,6 +1,7 @@
 # Switchfold. `make help` lists the verbs.
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
+RAY ?= ray[train]==2.60.0
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -8,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-torch lock licences audit demo test smoke test-unit long-tests test-races test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
+.PHONY: help deps deps-torch deps-ray lock licences audit demo test smoke test-unit long-tests test-races test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
 	docs screens p4 switch wheel bench model-check golden sanitize sanitize-first sanitize-rest sanitize-sessions sanitize-rows sanitize-threads instrument-addresses instrument-threads fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak clean
 
 help:
@@ -62,6 +63,9 @@ test: $(VENV)/.dev-installed ## Run every test that this machine can, AT_ONCE=n 
 deps: $(VENV)/.dev-installed ## Set up the development environment in .venv, of the versions in requirements-dev.txt
 
 deps-torch: $(VENV)/.torch-installed ## deps, and the PyTorch that the backend is tested with (TORCH=torch==2.13.0)
+
+deps-ray: $(VENV)/.torch-installed ## deps-torch, and the Ray that docs/clusters/ray.md was tried with (RAY=ray[train]==2.60.0)
+	@$(TOLD) 'Installing $(RAY)' build/install-ray.log $(PIP) --constraint $(LOCK) '$(RAY)'
 
 # Tools of their own environment: what they need is not what we test with.
 TOOLS := build/tools/bin

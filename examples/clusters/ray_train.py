@@ -20,7 +20,7 @@ import torch.distributed as dist
 from ray.train.torch import TorchConfig, TorchTrainer, prepare_model
 
 
-def train(config: dict[str, Any]) -> None:
+def train(config: dict[str, Any]) -> dict[str, Any]:
     """Fit a line in 64 dimensions; each worker has samples of its own."""
     torch.manual_seed(1)
     model = prepare_model(torch.nn.Linear(64, 1))  # wraps it in DistributedDataParallel
@@ -35,18 +35,20 @@ def train(config: dict[str, Any]) -> None:
         loss.backward()
         optimizer.step()
     weights = b"".join(value.numpy().tobytes() for value in model.state_dict().values())
-    digests: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(digests, hashlib.sha256(weights).hexdigest())
-    assert len(set(digests)) == 1, "the workers' models differ"
+    own = hashlib.sha256(weights).hexdigest(), ray.get_runtime_context().get_node_id()
+    gathered: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(gathered, own)
+    digests, nodes = map(set, zip(*gathered, strict=True))
+    assert len(digests) == 1, "the workers' models differ"
     ray.train.report({"loss": loss.item()})
-    if dist.get_rank() == 0:
-        print(f"backend {dist.get_backend()}: loss {loss.item():.4f}")
+    return {"backend": dist.get_backend(), "loss": loss.item(), "nodes": len(nodes)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--one-per-node", action="store_true", help="for clusters")
     options = parser.parse_args()
     # A job of this run alone, into which no other run's workers get.
     job = {
@@ -58,10 +60,14 @@ def main() -> None:
         train,
         train_loop_config={"steps": options.steps},
         torch_config=TorchConfig(backend="switchfold"),
-        scaling_config=ray.train.ScalingConfig(num_workers=options.workers),
+        scaling_config=ray.train.ScalingConfig(
+            num_workers=options.workers,
+            placement_strategy="STRICT_SPREAD" if options.one_per_node else "PACK",
+        ),
     )
-    trainer.fit()  # raises what a worker has raised
-    print(f"{options.workers} workers have the same model")
+    found: Any = trainer.fit().return_value  # of rank 0; raises what a worker has raised
+    print(f"backend {found['backend']}: loss {found['loss']:.4f}")
+    print(f"{options.workers} workers on {found['nodes']} nodes have the same model")
 
 
 if __name__ == "__main__":
