@@ -1,11 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchfold top` and `doctor --why-slow` on a testbed: a late worker, a narrow link, no sums."""
+"""`switchfold top` and `doctor --why-slow` on a testbed: by worker, link, processor; no sums."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
+import re
+import subprocess
+import sys
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,6 +28,7 @@ NUM_WORKERS = 3
 NARROW_BITS_PER_S = 1_000_000
 SECONDS = ("--seconds", "3")
 LIMIT_S = 240.0
+BURN = "while True: pass"
 
 
 def why_slow(testbed: LiveTestbed, job: str = "train") -> str:
@@ -88,43 +96,84 @@ def test_late_worker_is_named_and_an_idle_job_is_not_guessed_at(
             assert (future.result() == NUM_WORKERS).all()
 
 
-def test_narrow_link_is_named() -> None:
-    topology = single_switch(2)
-    narrow = dataclasses.replace(topology.links[0], rate_bits_per_s=NARROW_BITS_PER_S)
-    topology = dataclasses.replace(topology, links=(narrow, *topology.links[1:]))
+@contextmanager
+def summing(sessions: list[Session]) -> Generator[None]:
+    """Let all workers sum until the context is left; all end at the same tensor."""
     is_over = threading.Event()
 
     def sum_on(session: Session) -> None:
-        """Sum until all workers want to end."""
         values = np.ones(65536, np.float32)
         while True:
             wants = session.allreduce(np.array([is_over.is_set()], np.int32)).result(LIMIT_S)
-            if wants[0] == 2:
+            if wants[0] == len(sessions):
                 return
             session.allreduce(values, precision="block").result()
 
+    threads = [threading.Thread(target=sum_on, args=(session,)) for session in sessions]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
+
+
+def wait_for_verdict(testbed: LiveTestbed, begin: str) -> str:
+    """Ask until doctor names this limit; return what it says."""
+    found: list[str] = []
+
+    def is_named() -> bool:
+        found.append(why_slow(testbed))
+        return begin in found[-1]
+
+    wait_until(is_named, lambda: found[-1])
+    return found[-1]
+
+
+def test_narrow_link_is_named() -> None:
+    """Asked again and again: a busy machine may leave the link idle for a while."""
+    topology = single_switch(2)
+    narrow = dataclasses.replace(topology.links[0], rate_bits_per_s=NARROW_BITS_PER_S)
+    topology = dataclasses.replace(topology, links=(narrow, *topology.links[1:]))
     with (
         LiveTestbed(topology, shaping="switch") as testbed,
         testbed.sessions(2, timeout_s=LIMIT_S) as sessions,
+        summing(sessions),
     ):
-        threads = [threading.Thread(target=sum_on, args=(session,)) for session in sessions]
-        for thread in threads:
-            thread.start()
-        found: list[str] = []
+        found = wait_for_verdict(testbed, "limited by the link ")
+    assert "of 1 Mbit/s" in found
+    assert "h1" in found.partition(":")[0]
 
-        def is_link_full() -> bool:
-            found.append(why_slow(testbed))
-            return "limited by the link " in found[-1]
 
-        try:
-            # A busy machine may leave the link idle for a while.
-            wait_until(is_link_full, lambda: found[-1])
-        finally:
-            is_over.set()
-            for thread in threads:
-                thread.join()
-    assert "of 1 Mbit/s" in found[-1]
-    assert "h1" in found[-1].partition(":")[0]
+@contextmanager
+def busy_cores() -> Generator[None]:
+    """Use all that other processes leave of every core: these have the lowest priority."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(os.cpu_count() or 1):
+            burner = subprocess.Popen(["nice", "-n", "19", sys.executable, "-c", BURN])
+            stack.callback(burner.wait)
+            stack.callback(burner.kill)
+        yield
+
+
+@pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < (os.cpu_count() or 1),
+    reason="this process may not use all cores, so it cannot make all of them busy",
+)
+def test_busy_processor_is_named_with_what_the_testbed_uses() -> None:
+    """The links have no rate to fill, and workers wait for each other alone."""
+    with (
+        LiveTestbed(2) as testbed,
+        testbed.sessions(2, timeout_s=LIMIT_S) as sessions,
+        summing(sessions),
+        busy_cores(),
+    ):
+        found = wait_for_verdict(testbed, "limited by the processor: ")
+    assert f"of this machine's {os.cpu_count()} cores" in found
+    assert re.search(r"the testbed's own processes, (s1|controller) used most: \d", found)
+    assert re.search(r"other processes, as workers are, used \d", found)
 
 
 def test_job_that_is_not_there_is_refused() -> None:

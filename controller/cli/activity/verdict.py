@@ -127,13 +127,20 @@ def _full_processor(processors: ProcessorFigures | None) -> SlowVerdict | None:
         return None
     used = processors.cores_by_process
     most = max(used, key=lambda name: used[name], default="")
-    own = f"; of the testbed's own processes, {most} used most: {used[most]:.2f}" if most else ""
+    own = sum(used.values())
+    others = max(processors.busy_share * processors.num_cores - own, 0.0)
+    parts = f"; other processes, as workers are, used {others:.2f}"
+    if most:
+        parts = f"; of the testbed's own processes, {most} used most: {used[most]:.2f}{parts}"
+    remedy = "use more cores, fewer workers on this machine, or the program 'wide'"
+    if others > own:
+        remedy = f"end what else runs here ('ps aux --sort=-%cpu' lists it); else {remedy}"
     return SlowVerdict(
         limit=Limit.PROCESSOR,
         name=most,
         text=f"{_percent(processors.busy_share)} of this machine's {processors.num_cores} cores"
-        f" were busy{own}",
-        remedy="use more cores, fewer workers on this machine, or the program 'wide'",
+        f" were busy{parts}",
+        remedy=remedy,
     )
 
 

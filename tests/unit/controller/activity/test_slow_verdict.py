@@ -69,6 +69,16 @@ def test_busy_machine_is_named_with_its_busiest_process() -> None:
     found = verdict(streaming(), figures(0.95))
     assert (found.limit, found.name) == (Limit.PROCESSOR, "s1")
     assert "95 % of this machine's 2 cores were busy" in found.text
+    assert "s1 used most: 0.90; other processes, as workers are, used 0.90" in found.text
+    assert found.remedy.startswith("use more cores")
+
+
+def test_what_else_runs_on_a_busy_machine_is_named() -> None:
+    cores = {"s1": 0.1, "controller": 0.05}
+    others = ProcessorFigures(busy_share=1.0, num_cores=2, cores_by_process=cores)
+    found = verdict(streaming(), others)
+    assert "other processes, as workers are, used 1.85" in found.text
+    assert found.remedy.startswith("end what else runs here ('ps aux --sort=-%cpu' lists it)")
 
 
 def test_nothing_full_and_nobody_late_is_unknown() -> None:
