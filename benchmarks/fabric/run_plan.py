@@ -177,6 +177,7 @@ class RunPlan:
             aggregate=self.is_grouping and is_worker,
             relay_models=self.is_relaying and is_worker,
             token=os.environ["SWITCHFOLD_TOKEN"],
+            job_token=self.job_token if self.is_switched else "",
             credentials=credentials,
             grant_wait_s=FIRST_WAIT_S if self.is_scheduled else AT_ONCE_S,
         )

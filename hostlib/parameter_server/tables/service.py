@@ -55,15 +55,9 @@ from .state import KEPT_INCARNATIONS, TableState
 SNAPSHOT_BYTES = 1 << 30
 """Growth of the log after which there is a new snapshot."""
 _CHECK_S = 0.5
-_UNLOGGED = frozenset(
-    (
-        FrameKind.ENTER,
-        FrameKind.HEARTBEAT,
-        FrameKind.DECIDE,
-        FrameKind.SKETCH,
-        FrameKind.BATCHES,
-    )
-)
+_OF_HOT_ROWS = {FrameKind.DECIDE, FrameKind.SKETCH, FrameKind.BATCHES}
+_OF_MODELS = {FrameKind.MODEL_CAME, FrameKind.NOT_SENT_ON}
+_UNLOGGED = {FrameKind.ENTER, FrameKind.HEARTBEAT} | _OF_HOT_ROWS | _OF_MODELS
 """Frames that need no room in the log: there are few of them."""
 _LOG_OPTIONS = LogOptions(waiting_bytes=2 * MAX_BATCH_BYTES)
 _logger = logging.getLogger(__name__)

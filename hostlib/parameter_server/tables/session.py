@@ -35,7 +35,6 @@ from ...peers.frames import (
     Frame,
     FrameKind,
     Packable,
-    PieceFrame,
     Purpose,
     ReceiptFrame,
     RowsFrame,
@@ -46,12 +45,13 @@ from ...peers.handshake import PeerCall
 from ..hot_worker import ServerRows
 from ..options import ClientOptions
 from .denial import error_of
-from .pulls.model_relay import ModelRelay
+from .pulls.model_relay import ModelRelay, declined
 from .pulls.open_pull import ROWS_KINDS, DonePull, OpenPull, pull_number
 
-_KINDS: Final = ROWS_KINDS | {FrameKind.ENTERED, FrameKind.RECEIPT, FrameKind.DENIED}
-_HOT_KINDS: Final = frozenset((FrameKind.HOT_ROWS, FrameKind.DECISIONS))
 _RELAY_KINDS: Final = frozenset((FrameKind.SEND_ON, FrameKind.MODEL_COMING))
+_REQUEST_KINDS: Final = frozenset((FrameKind.ENTERED, FrameKind.RECEIPT, FrameKind.DENIED))
+_KINDS: Final = ROWS_KINDS | _RELAY_KINDS | _REQUEST_KINDS
+_HOT_KINDS: Final = frozenset((FrameKind.HOT_ROWS, FrameKind.DECISIONS))
 _KEPT_TAKEN: Final = 64
 """Pulls that other workers have answered: their servers may answer them, too."""
 _IN_ITERATIONS: Final = frozenset((FrameKind.PUSH, FrameKind.RATE, FrameKind.ADVANCE))
@@ -232,13 +232,19 @@ class ShardSession:
         pull = self._pulls.get(number)
         if pull is None or pull.filled_bytes:
             return False
-        pull.room(payload.nbytes, is_last=True)[:] = payload
+        pull.fill(payload)
         self._taken.append(number)
         if self._meter is not None and self._link is not None:
-            rows = RowsFrame(0, number, pull.frame.table, pull.frame.num_keys, NO_TIMES)
+            rows = RowsFrame(
+                payload.nbytes, number, pull.frame.table, pull.frame.num_keys, NO_TIMES
+            )
             self._meter.received(Frame.unpack(rows.pack()), payload, self._loop.clock_ns())
         self._on_rows(number)
         return True
+
+    def note_heard(self) -> None:
+        """Learn that an answer is on its path: the server need not say anything meanwhile."""
+        self._heard_s = time.monotonic()
 
     def tell_server(self, frame: Packable) -> None:
         """Send a frame, if the server has let this process in."""
@@ -340,6 +346,7 @@ class ShardSession:
         if self._meter is not None:
             self._meter.lost()
         self._has_entered = False
+        self._forget_relayed()
         changes, self._changes = self._changes, {}
         pulls, self._pulls = self._pulls, {}
         entered, self._entered = self._entered, []
@@ -349,6 +356,10 @@ class ShardSession:
             pull.done(error)
         if self.hot is not None:
             self.hot.fail(error)
+
+    def _forget_relayed(self) -> None:
+        if self.relay is not None:
+            self.relay.forget(self)
 
     # The dialled link calls the methods below.
 
@@ -362,8 +373,7 @@ class ShardSession:
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
         """Dial again if something is open; the next request does it otherwise."""
         self._has_entered = False
-        if self.relay is not None:
-            self.relay.forget(self)
+        self._forget_relayed()
         if not self._is_open:
             self._link = None
         return self._is_open
@@ -379,12 +389,7 @@ class ShardSession:
 
     def target(self, frame: Frame) -> memoryview:
         """Return memory for an answer."""
-        is_known = (
-            frame.kind in _KINDS
-            or (frame.kind in _HOT_KINDS and self.hot is not None)
-            or (frame.kind in _RELAY_KINDS and self.relay is not None)
-        )
-        if not is_known:
+        if frame.kind not in (_KINDS if self.hot is None else _KINDS | _HOT_KINDS):
             raise PeerProtocolError(f"{frame.kind.name} frame from the tables of a server")
         if frame.kind not in ROWS_KINDS or pull_number(frame) in self._taken:
             return memoryview(bytearray(frame.payload_bytes))
@@ -400,12 +405,8 @@ class ShardSession:
     def on_frame(self, frame: Frame, payload: memoryview) -> None:
         """Take an answer."""
         self._heard_s = time.monotonic()
-        if frame.kind in ROWS_KINDS:
-            number = pull_number(frame)
-            if number in self._taken:
-                return  # the server did not know it yet
-            if self.relay is not None:
-                self.relay.on_bytes(self, number, payload)
+        if frame.kind in ROWS_KINDS and pull_number(frame) in self._taken:
+            return  # the server did not know it yet
         if self._meter is not None and self._link is not None:
             self._meter.received(frame, payload, self._link.arrived_ns)
         match frame.kind:
@@ -415,18 +416,27 @@ class ShardSession:
                 receipt = ReceiptFrame.unpack(frame)
                 self.version = whole_version(receipt.version, self.version)
                 self._on_receipt(receipt.number)
-            case FrameKind.ROWS:
-                self._on_rows(TableFrame.unpack(frame).number)
-            case FrameKind.PIECE:
-                self._open_pull(PieceFrame.unpack(frame).number).filled_bytes += len(payload)
+            case FrameKind.ROWS | FrameKind.PIECE:
+                self._on_answer(frame, payload)
             case FrameKind.SEND_ON | FrameKind.MODEL_COMING:
-                assert self.relay is not None, "there is room for these frames with one alone"
-                self.relay.on_told(self, frame, payload)
+                if self.relay is None:
+                    self.tell_server(declined(frame))
+                else:
+                    self.relay.on_told(self, frame, payload)
             case FrameKind.HOT_ROWS | FrameKind.DECISIONS:
                 assert self.hot is not None
                 self.hot.on_frame(frame, payload)
             case _:
                 self._on_denied(DeniedFrame.unpack(frame), bytes(payload))
+
+    def _on_answer(self, frame: Frame, payload: memoryview) -> None:
+        number = pull_number(frame)
+        if self.relay is not None:
+            self.relay.on_bytes(self, number, payload)
+        if frame.kind is FrameKind.ROWS:
+            self._on_rows(number)
+        else:
+            self._open_pull(number).filled_bytes += len(payload)
 
     def _on_entered(self, entered: EnteredFrame) -> None:
         if self._identity not in (None, entered.identity):

@@ -179,11 +179,11 @@ class FabricWorker(Closable):
             counters=self.counters,
         )
         self._replicas = WorkerReplicas(tensor, self._links, self._requests, self.counters)
-        self._loop.run(self._dial)
-        self._loop.on_failure(self._fail_all)
         try:
+            self._loop.run(self._dial)
+            self._loop.on_failure(self._fail_all)
             self._station.start()
-        except ConfigurationError:
+        except HostlibError:
             self._close_ends()
             raise
 
@@ -288,12 +288,13 @@ class FabricWorker(Closable):
         self._close_aggregator()
         if self._relay is not None:
             with contextlib.suppress(PeerClosedError):  # the client is closed, and its sessions
-                self._loop.run(lambda: self._set_relay(None))
+                self._loop.run(self._leave_sessions)
             self._relay.close()
 
-    def _set_relay(self, relay: WorkerRelay | None) -> None:
+    def _leave_sessions(self) -> None:
         for session in self._tensor.client.sessions:
-            session.relay = relay
+            if session.relay is self._relay:
+                session.relay = None
 
     def _close_aggregator(self) -> None:
         if self._aggregator is not None:
@@ -322,7 +323,8 @@ class FabricWorker(Closable):
     # The methods below run in the loop's thread.
 
     def _dial(self) -> None:
-        self._set_relay(self._relay)
+        for session in self._tensor.client.sessions if self._relay is not None else ():
+            session.relay = self._relay
         for link in self._links:
             link.dial()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ....peers.frames import Frame, Packable
+from ....peers.frames import Frame, FrameKind, ModelCameFrame, NotSentOnFrame, Packable
 
 
 class RelaySession(Protocol):
@@ -28,6 +28,10 @@ class RelaySession(Protocol):
         """Answer a pull with bytes from another worker; False: the server has begun to, or has."""
         ...
 
+    def note_heard(self) -> None:
+        """Learn that an answer is on its path: the server need not say anything meanwhile."""
+        ...
+
     def tell_server(self, frame: Packable) -> None:
         """Send a frame, if the connection stands."""
         ...
@@ -47,3 +51,11 @@ class ModelRelay(Protocol):
     def forget(self, session: RelaySession) -> None:
         """Learn that a session's connection is gone; its pulls are answered over the next one."""
         ...
+
+
+def declined(told: Frame) -> Packable:
+    """Return what a worker that relays nothing answers to SEND_ON or MODEL_COMING."""
+    number = told.fields[0]
+    if told.kind is FrameKind.SEND_ON:
+        return NotSentOnFrame(number)
+    return ModelCameFrame(number, is_whole=False, took_us=0)

@@ -54,6 +54,14 @@ class OpenPull:
             raise PeerProtocolError(f"rows of {end} bytes instead of {size}")
         return self._bytes[self.filled_bytes : end]
 
+    def fill(self, payload: memoryview) -> None:
+        """Take a whole answer that another worker has sent.
+
+        A connection may be in the midst of a frame of it; the rest of that goes to other memory.
+        """
+        self.words = None
+        self.room(payload.nbytes, is_last=True)[:] = payload
+
     def rows(self) -> PulledRows:
         """Return the rows of a whole answer."""
         count, words = self.frame.num_keys, self.words

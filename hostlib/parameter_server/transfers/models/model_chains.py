@@ -15,7 +15,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 
 from ....control.stations.model_terms import ModelDelivered
 from ....control.stations.station import RateObserved, StationReport
@@ -30,6 +30,8 @@ from ....peers.frames import (
 from ...tables.service_seams import TableCaller
 from .outgoing_model import OutgoingModel
 
+LOOK_S: Final = 0.25
+"""Pause between two looks whether a worker has the model that it sends on."""
 _logger = logging.getLogger(__name__)
 
 
@@ -76,12 +78,10 @@ class ModelChains:
         first = sender
         while first.sender is not None:
             first = first.sender
-        if first.is_begun or not model.is_like(sender) or model in first.chain:
+        if first is model or first.is_begun or not model.is_like(sender) or model in first.chain:
             return
         model.join(sender)
-        model.relay_timer = self._loop.call_later(
-            hop.wait_s, lambda: self.fail(model, "it has not come in time")
-        )
+        self._look_later(model, hop.wait_s)
 
     def begin(self, first: OutgoingModel) -> None:
         """Tell the workers of a chain, before the first byte leaves for the first of them."""
@@ -124,9 +124,9 @@ class ModelChains:
         if not came.is_whole:
             self.fail(model, "its bytes are not those of the model, or it broke off")
             return
-        sender = model.sender
-        sender_s = sender.took_s or max(0.0, time.monotonic() - sender.first_s)
-        model.took_s = seconds = came.took_us / 1e6
+        sender_s = _elapsed_s(model.sender)
+        seconds = came.took_us / 1e6
+        model.arrived(seconds, time.monotonic())
         self._models.remove(model)
         model.part()
         self._counters["relayed_models"] += 1
@@ -142,6 +142,24 @@ class ModelChains:
             if sender is not None and (sender.pull.client, sender.pull.number) == (client, number):
                 self.fail(model, f"worker {sender.pull.worker_id} could not send it on")
                 return
+
+    def _look_later(self, model: OutgoingModel, wait_s: float) -> None:
+        model.relay_timer = self._loop.call_later(wait_s, lambda: self._look(model))
+
+    def _look(self, model: OutgoingModel) -> None:
+        """Give up a model that is late, unless its sender is late itself, or it is on its path.
+
+        It may take twice as long as its sender's. To send it again would take as long as well.
+        """
+        sender = model.sender
+        assert sender is not None, "the timer ends with that"
+        left_s = LOOK_S
+        if sender.there_s:
+            left_s = sender.there_s + max(sender.took_s, LOOK_S) - time.monotonic()
+        if left_s > 0:
+            self._look_later(model, left_s)
+        else:
+            self.fail(model, "it has not come in time")
 
     def fail(self, model: OutgoingModel, reason: str) -> None:
         """Send a model that does not come from another worker, and those that come from it."""
@@ -166,3 +184,13 @@ class ModelChains:
         return next(
             (m for m in self._models if m.pull.client is client and m.pull.number == number), None
         )
+
+
+def _elapsed_s(model: OutgoingModel) -> float:
+    """Return how long a model has been on its path; of one not heard of, that of its sender's."""
+    found: OutgoingModel | None = model
+    while found is not None:
+        if found.there_s or found.first_s:
+            return found.took_s if found.there_s else time.monotonic() - found.first_s
+        found = found.sender
+    return 0.0

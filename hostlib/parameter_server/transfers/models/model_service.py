@@ -196,7 +196,8 @@ class ModelService:
     def _on_delivered(self, model: OutgoingModel, now_s: float) -> None:
         """Tell how long a model took."""
         self._models.remove(model)
-        model.took_s = seconds = now_s - model.first_s
+        seconds = now_s - model.first_s
+        model.arrived(seconds, now_s)
         if model.rate is not None and seconds > 0:
             self._requests.report(
                 RateObserved(model.transfer_id, model.size_bytes, seconds, model.network_wait_s)

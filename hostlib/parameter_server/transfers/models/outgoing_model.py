@@ -37,7 +37,9 @@ class OutgoingModel(PacedBytes):
     receiver: OutgoingModel | None = None
     """The model that this one's worker sends on."""
     took_s: float = 0.0
-    """How long it was on its path; 0: it is not there."""
+    """How long it was on its path."""
+    there_s: float = 0.0
+    """Since when its worker has it; 0: it has not."""
     relay_timer: Timer | None = None
     """Ends the wait for its sender."""
 
@@ -73,6 +75,10 @@ class OutgoingModel(PacedBytes):
         """Whether both are answers to the same question, so that one has the bytes of the other."""
         one, two = self.pull, other.pull
         return one.table == two.table and np.array_equal(one.keys, two.keys)
+
+    def arrived(self, took_s: float, now_s: float) -> None:
+        """Learn that it is there."""
+        self.took_s, self.there_s = took_s, now_s
 
     def join(self, sender: OutgoingModel) -> None:
         """Come from another model's worker from now on."""

@@ -104,7 +104,7 @@ class RelayReceiver(Closable):
         if incoming.memory is not None and not incoming.is_over:
             incoming.is_over = True
             with contextlib.suppress(PeerClosedError):  # the worker is being closed
-                self._peers.loop.post(lambda: self._door.free(incoming.num_bytes))
+                self._peers.loop.post(lambda: self._door.free(incoming))
 
     def close(self) -> None:
         """End it: servers send what was to come."""
@@ -143,9 +143,10 @@ class RelayDoor:
             self._held_bytes += incoming.num_bytes
             incoming.memory = memoryview(bytearray(incoming.num_bytes))
 
-    def free(self, num_bytes: int) -> None:
-        """Have memory for others."""
-        self._held_bytes -= num_bytes
+    def free(self, incoming: IncomingModel) -> None:
+        """Have a model's memory for others; what still comes of it is thrown away."""
+        incoming.memory = None
+        self._held_bytes -= incoming.num_bytes
 
     def progress(self, incoming: IncomingModel) -> None:
         """Tell of a model."""

@@ -120,15 +120,15 @@ class WorkerRelay(Closable):
         coming = self._of_pull(session, number)
         if coming is not None:
             self._forget(coming)
-            self._going.pop((session, number), None)
+            self._give_up(session, number)
         self._pass_on(session, number, piece)
 
     def forget(self, session: RelaySession) -> None:
         """Forget what a server has told: it answers over the next connection."""
         for coming in [each for each in self._coming.values() if each.session is session]:
             self._forget(coming)
-        for key in [key for key in self._going if key[0] is session]:
-            del self._going[key]
+        for _, number in [key for key in self._going if key[0] is session]:
+            self._give_up(session, number)
 
     def _send_on(self, session: RelaySession, told: SendOnFrame) -> None:
         open_pull, coming = session.answer_of(told.number), self._of_pull(session, told.number)
@@ -136,8 +136,11 @@ class WorkerRelay(Closable):
             self._not_sent_on(session, told.number)
             return
         key = session, told.number
+        self._give_up(*key)
         relay = self._link(told).begin(
-            told.model_id, told.num_bytes, lambda: self._on_failed(key, relay)
+            told.model_id,
+            told.num_bytes,
+            lambda is_sent: self._on_over(key, relay, is_sent=is_sent),
         )
         self._going[key] = relay
         came, _ = open_pull
@@ -155,10 +158,22 @@ class WorkerRelay(Closable):
             self._links[key] = RelayLink(self._loop, end.call_for(Purpose.MODELS))
         return self._links[key]
 
-    def _on_failed(self, key: tuple[RelaySession, int], relay: OutgoingRelay) -> None:
-        if self._going.get(key) is relay:
-            del self._going[key]
-        self._not_sent_on(*key)
+    def _on_over(
+        self, key: tuple[RelaySession, int], relay: OutgoingRelay, *, is_sent: bool
+    ) -> None:
+        if self._going.get(key) is not relay:
+            return
+        del self._going[key]
+        if is_sent:
+            self._counters["sent_on_models"] += 1
+        else:
+            self._not_sent_on(*key)
+
+    def _give_up(self, session: RelaySession, number: int) -> None:
+        """Send nothing more of an answer: the next worker gets it from the server."""
+        relay = self._going.pop((session, number), None)
+        if relay is not None:
+            relay.give_up()
 
     def _not_sent_on(self, session: RelaySession, number: int) -> None:
         self._counters["failed_relays"] += 1
@@ -166,12 +181,8 @@ class WorkerRelay(Closable):
 
     def _pass_on(self, session: RelaySession, number: int, piece: memoryview) -> None:
         relay = self._going.get((session, number))
-        if relay is None or not piece.nbytes:
-            return
-        relay.send(piece)
-        if not relay.left_bytes:
-            del self._going[session, number]
-            self._counters["sent_on_models"] += 1
+        if relay is not None and piece.nbytes:
+            relay.send(piece)
 
     # What comes from other workers.
 
@@ -195,13 +206,17 @@ class WorkerRelay(Closable):
             self._hold(incoming)
         elif coming.incoming in {None, incoming}:
             coming.incoming = incoming
+            coming.session.note_heard()
             self._take(coming)
         else:
             self._receiver.release(incoming)  # it comes twice
 
     def _hold(self, incoming: IncomingModel) -> None:
         """Keep a model of which the server has not told yet, for some time."""
-        if incoming.model_id in self._early:
+        held = self._early.get(incoming.model_id)
+        if held is not None:
+            if held is not incoming:
+                self._receiver.release(incoming)  # it comes twice
             return
         self._early[incoming.model_id] = incoming
         self._loop.call_later(EARLY_WAIT_S, lambda: self._expire(incoming))
@@ -216,12 +231,16 @@ class WorkerRelay(Closable):
         incoming, told = coming.incoming, coming.told
         assert incoming is not None, "something of it has come"
         is_broken, came = incoming.is_broken, incoming.came  # more may come meanwhile
-        self._pass_what_came(coming, came)
-        is_whole = came.nbytes == incoming.num_bytes
-        if not (is_whole or is_broken):
-            return
+        is_whole = False
+        if incoming.num_bytes == told.num_bytes:
+            self._pass_what_came(coming, came)
+            is_whole = came.nbytes == told.num_bytes
+            if not (is_whole or is_broken):
+                return
         self._forget(coming)
         is_taken = is_whole and self._answer(coming, came)
+        if not is_taken:
+            self._give_up(coming.session, told.number)
         took_s = time.monotonic() - incoming.began_s
         self._counters["taken_models" if is_taken else "failed_relays"] += 1
         coming.session.tell_server(ModelCameFrame(told.number, is_taken, round(1e6 * took_s)))
@@ -229,7 +248,7 @@ class WorkerRelay(Closable):
     def _answer(self, coming: _Coming, model: memoryview) -> bool:
         told = coming.told
         digest = hashlib.blake2b(model, digest_size=DIGEST_BYTES).digest()
-        if model.nbytes != told.num_bytes or digest != told.digest:
+        if digest != told.digest:
             _logger.warning("another worker has sent other bytes than the model's; they are unused")
             return False
         return coming.session.take_model(told.number, model)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
@@ -18,8 +18,12 @@ from switchfold.hostlib.control.transfers_api import transfers_pb2 as api
 from switchfold.hostlib.errors import ConfigurationError, PeerClosedError
 from switchfold.hostlib.parameter_server.tables import TensorDefinition
 from switchfold.hostlib.parameter_server.tables.dense import Values
+from switchfold.hostlib.parameter_server.tables.pulls.open_pull import OpenPull
 from switchfold.hostlib.parameter_server.transfers import FabricWorker
+from switchfold.hostlib.parameter_server.transfers.models.outgoing_model import OutgoingModel
+from switchfold.hostlib.parameter_server.transfers.models.relay_receiver import IncomingModel
 from switchfold.hostlib.parameter_server.transfers.models.worker_relay import WorkerRelay
+from switchfold.hostlib.peers.frames import FrameKind, TableFrame
 from time_bound import wait_until
 from transfer_scene import WAIT_S, TransferScene
 
@@ -85,6 +89,30 @@ class Chain:
         assert found is not None
         return found
 
+    def await_part(self, number: int) -> None:
+        """Wait until a worker has got a part of its model from the one before it."""
+        relay = self.relay(number)
+
+        def has_some() -> bool:
+            incoming = [each.incoming for each in [*relay._coming.values()]]
+            return any(each is not None and each.filled_bytes > 0 for each in incoming)
+
+        wait_until(has_some, "a part of the model", WAIT_S)
+
+    def await_nothing_left(self, numbers: Sequence[int] = range(NUM_WORKERS)) -> None:
+        """Wait until relays have forgotten all models, and their memory is free."""
+
+        def left() -> list[Any]:
+            relays = [self.relay(number) for number in numbers]
+            kept: list[Any] = [
+                each for relay in relays for each in (relay._coming, relay._going, relay._early)
+            ]
+            kept += [link._open for relay in relays for link in [*relay._links.values()]]
+            kept += [relay._receiver._door._held_bytes for relay in relays]
+            return [each for each in kept if each]
+
+        wait_until(lambda: not left(), lambda: f"these are left: {left()}", WAIT_S)
+
     def sent_bytes(self, number: int) -> int:
         """Return what the server has handed to the kernel for a worker's tables."""
         return self.scene.cluster.servers[0].tables._clients[number].connection.sent_bytes
@@ -127,15 +155,12 @@ def test_bytes_go_on_as_they_come() -> None:
     """The last worker has a part of the model while the server still sends it."""
     with made() as chain:
         chain.ask()
+        session = chain.workers[-1]._tensor.client.sessions[0]
+        session._heard_s = -1.0
         chain.grant(SLOW)
-        last = chain.relay(NUM_WORKERS - 1)
-
-        def has_some() -> bool:
-            incoming = [each.incoming for each in [*last._coming.values()]]
-            return any(each is not None and each.filled_bytes > 0 for each in incoming)
-
-        wait_until(has_some, "a part of it", WAIT_S)
+        chain.await_part(NUM_WORKERS - 1)
         assert not chain.scene.fake.said(server(), "model_delivered")
+        assert session._heard_s > 0, "it does not look as if the server were silent"
 
 
 def test_models_come_one_after_the_other_over_the_same_connections() -> None:
@@ -146,10 +171,7 @@ def test_models_come_one_after_the_other_over_the_same_connections() -> None:
             chain.check(futures)
         chain.scene.await_counter("relayed_models", 3 * (NUM_WORKERS - 1))
         assert all(len(chain.relay(number)._links) <= 1 for number in range(NUM_WORKERS))
-        assert not any(chain.relay(number)._coming for number in range(NUM_WORKERS))
-        # The memory of all of them is free again.
-        doors = [chain.relay(number)._receiver._door for number in range(NUM_WORKERS)]
-        wait_until(lambda: not any(door._held_bytes for door in doors), "freed memory", WAIT_S)
+        chain.await_nothing_left()
 
 
 def test_the_server_sends_what_its_sender_cannot_send_on() -> None:
@@ -165,15 +187,36 @@ def test_the_server_sends_what_its_sender_cannot_send_on() -> None:
         ids = {each.transfer_id for each in chain.asked[1:]}
         assert {each.transfer_id for each in withdrawn} == ids
         assert all(each.is_sent_ungranted for each in withdrawn)
+        chain.await_nothing_left()
 
 
 def test_the_server_sends_what_does_not_come_in_time() -> None:
     with made() as chain:
         futures = chain.ask()
-        chain.grant(SLOW, wait_s=0.2)
-        chain.check(futures[1:])
+        relay = chain.relay(0)
+        relay._pass_on = lambda *_: None  # pyright: ignore[reportAttributeAccessIssue]
+        chain.grant(wait_s=0.05)
+        chain.check(futures)
         assert chain.scene.counter("failed_relays") == NUM_WORKERS - 1
-        assert not futures[0].done()
+
+
+def test_a_model_is_not_given_up_while_its_sender_waits_for_its_own() -> None:
+    with made() as chain:
+        chain.ask()
+        models: Any = chain.scene.cluster.servers[0].tables.models
+        chains = models._chains
+        looks: list[OutgoingModel] = []
+        look = chains._look
+
+        def note_look(model: OutgoingModel) -> None:
+            look(model)
+            looks.append(model)
+
+        chains._look = note_look  # pyright: ignore[reportAttributeAccessIssue]
+        chain.grant(SLOW, wait_s=0.01)
+        wait_until(lambda: len(looks) >= 2 * NUM_WORKERS, "looks at late models", WAIT_S)
+        assert not chain.scene.counter("failed_relays")
+        assert len(set(looks)) == NUM_WORKERS - 1
 
 
 def test_other_bytes_than_the_model_are_of_no_use(caplog: pytest.LogCaptureFixture) -> None:
@@ -188,6 +231,7 @@ def test_other_bytes_than_the_model_are_of_no_use(caplog: pytest.LogCaptureFixtu
         relay._pass_on = pass_on_wrong  # pyright: ignore[reportAttributeAccessIssue]
         chain.grant()
         chain.check(futures)
+        chain.await_nothing_left()
         assert chain.workers[1].counters["failed_relays"] == 1
         assert "other bytes than the model's" in caplog.text
 
@@ -198,12 +242,36 @@ def test_a_worker_that_leaves_within_a_chain_holds_nobody_up() -> None:
         chain.grant(SLOW)
         second = chain.relay(1)
         wait_until(lambda: bool(second._coming), "the server's word", WAIT_S)
-        chain.workers[1].close()
         chain.workers[1]._tensor.client.close()
+        chain.workers[1].close()
         chain.check(futures[2:])
         with pytest.raises(PeerClosedError):
             futures[1].result(WAIT_S)
         assert not futures[0].done()
+
+
+def test_a_worker_that_ends_within_its_model_holds_nobody_up() -> None:
+    """Those behind it have a part of the model by then, and get all of it from the server."""
+    with made() as chain:
+        futures = chain.ask()
+        chain.grant(SLOW)
+        chain.await_part(NUM_WORKERS - 1)
+        chain.workers[0]._tensor.client.close()
+        chain.workers[0].close()
+        chain.check(futures[1:])
+        chain.await_nothing_left(range(1, NUM_WORKERS))
+
+
+def test_a_worker_that_relays_no_more_says_so() -> None:
+    """Its table client stays, and what it waits for comes from the server."""
+    with made() as chain:
+        futures = chain.ask()
+        places = {"w1": chain.place(1)}
+        chain.workers[1].close()
+        chain.grant(**places)
+        chain.check(futures)
+        assert chain.scene.counter("failed_relays") == NUM_WORKERS - 1
+        assert not chain.scene.counter("failed_models"), "no connection has ended"
 
 
 def test_a_chain_whose_first_model_has_begun_is_none() -> None:
@@ -232,6 +300,31 @@ def _after(asked: Any, first: Any, place: tuple[str, int]) -> api.SchedulerMessa
     )
     message.granted.model_hop.CopyFrom(hop)
     return message
+
+
+def test_a_frame_in_flight_changes_nothing_of_an_answer_that_came_from_a_worker() -> None:
+    """The server has begun to send the same answer, of a newer model, as the relay was late."""
+    pull = OpenPull(TableFrame(FrameKind.PULL, 8, 1, num_keys=1), memoryview(b""), 3, print)
+    in_flight = pull.room(pull.size_bytes, is_last=True)
+    answer = np.arange(pull.size_bytes // 4, dtype=np.uint32)
+    pull.fill(answer.data.cast("B"))
+    rows = pull.rows()
+    in_flight[:] = bytes(in_flight.nbytes)
+    assert np.array_equal(rows.values.view(np.uint32).reshape(-1), [0, 1, 2])
+    assert rows.updates.tolist() == [3]
+
+
+def test_models_of_one_id_hold_memory_once() -> None:
+    """Before the server's word, nobody knows which of them is the right one."""
+    with made() as chain:
+        relay, loop = chain.relay(0), chain.workers[0]._loop
+        receiver = relay._receiver
+        models = [IncomingModel(bytes(16), 1) for _ in range(2)]
+        for model in models:
+            receiver._peers.loop.run(lambda model=model: receiver._door.begin(model))
+            loop.run(lambda model=model: relay._on_progress(model))
+        assert [model.is_over for model in models] == [False, True]
+        chain.await_nothing_left()
 
 
 def test_a_worker_without_a_relay_says_nothing_of_one() -> None:
