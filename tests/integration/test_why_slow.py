@@ -165,7 +165,7 @@ def busy_cores() -> Generator[None]:
 def test_busy_processor_is_named_with_what_the_testbed_uses() -> None:
     """The links have no rate to fill, and workers wait for each other alone."""
     with (
-        LiveTestbed(2) as testbed,
+        LiveTestbed(single_switch(2, rate_bits_per_s=None)) as testbed,
         testbed.sessions(2, timeout_s=LIMIT_S) as sessions,
         summing(sessions),
         busy_cores(),

@@ -270,15 +270,17 @@ def test_lost_requests_are_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted((row["operation"], row["outcome"]) for row in measured.rows) == [(0, 2), (1, 2)]
 
 
-def logged_calls(server: LiveHotServer, folder: Path, fresh: int) -> list[dict[str, Any]]:
-    """Push and pull 20 keys, and 10 new ones with each call; return the log.
+def logged_calls(
+    server: LiveHotServer, folder: Path, fresh: int, count: int
+) -> list[dict[str, Any]]:
+    """Push and pull 20 keys, and 10 new ones with each of `count` calls; return the log.
 
     The new ones are numbered from `fresh` on, in tens.
     """
     definition = TableDefinition(name="hot", width=8, hot_keys=20)
     with open_client([server.address], 0, hot_sample=1.0, latency_log=folder) as client:
         table = client.define(definition)
-        for call in range(fresh, fresh + NUM_LOGGED_CALLS):
+        for call in range(fresh, fresh + count):
             keys = np.concatenate([np.arange(20), 100 + 10 * call + np.arange(10)])
             table.pull(keys).result(WAIT_S)
             table.push(keys, gradients_of(np.ones((keys.size, 8)))).result(WAIT_S)
@@ -294,9 +296,11 @@ def test_a_run_with_hot_keys_has_both_paths(
     end_s = time.monotonic() + WAIT_S
     by_switch: list[dict[str, Any]] = []
     with RowSwitch(1, num_rows=32) as switch, LiveHotServer(switch, 1) as server:
-        # Keys are hot after some pushes, and a switch that answers too late is not asked.
+        # Keys are hot after some pushes, and a worker hears of it while it calls: a fast machine
+        # needs more calls for that. A switch that answers too late is not asked.
         for run in itertools.count():
-            rows = logged_calls(server, tmp_path / str(run), fresh=run * NUM_LOGGED_CALLS)
+            count, fresh = NUM_LOGGED_CALLS << min(run, 6), (NUM_LOGGED_CALLS << 6) * run
+            rows = logged_calls(server, tmp_path / str(run), fresh, count)
             by_switch = [r for r in rows if r["path"] == "switch" and r["outcome"] == "answered"]
             by_server = {row["call"] for row in rows if row["path"] == "server"}
             are_both = not by_server.isdisjoint(row["call"] for row in by_switch)
