@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -13,18 +12,9 @@ import numpy as np
 import pytest
 
 from aggregator_process import AggregatorProcess
-from scheme_fabric import Fabric
 from switchfold.bmv2_topos import Testbed, single_switch, state
-from switchfold.hostlib.credentials import Credentials
-from switchfold.hostlib.parameter_server import (
-    ClientOptions,
-    HotRowUse,
-    ParameterServer,
-    ServerOptions,
-)
-from switchfold.hostlib.parameter_server.tables import DenseTensor, TableClient, TensorDefinition
 from switchfold.hostlib.parameter_server.tables.dense import Values
-from switchfold.hostlib.parameter_server.transfers import FabricWorker, TransferOptions
+from testbed_training import JOB, TestbedTraining
 from time_bound import wait_until
 
 NUM_PUSHERS = 5
@@ -33,7 +23,6 @@ SERVER = NUM_PUSHERS + 1
 NUM_VALUES = 1 << 18
 RATE = 100_000_000
 LIMIT_S = 180.0
-JOB = "train"
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 pytestmark = [pytest.mark.root, needs_root]
@@ -47,92 +36,38 @@ def testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Testbe
         yield testbed
 
 
-class GroupTraining:
-    """A server with a log on the last host, an aggregator before it, and workers, all by TLS."""
+class GroupTraining(TestbedTraining):
+    """A server with a log on the last host, an aggregator before it, and workers."""
 
     def __init__(self, testbed: Testbed, log: Path) -> None:
-        self._testbed, self._log, self._fabric = testbed, log, Fabric(testbed)
-        self._stack = contextlib.ExitStack()
-        self.total = np.zeros(NUM_VALUES, np.float32)
-        """The sum of all updates that were pushed."""
+        super().__init__(testbed, NUM_PUSHERS, NUM_VALUES, log)
         self._seed = 0
         self.aggregator: AggregatorProcess
         try:
-            self.server = self._stack.enter_context(self._fabric.at(SERVER, self._serve))
-            self.workers = [self._worker(number) for number in range(NUM_PUSHERS)]
             self.start_aggregator()
         except BaseException:
-            self._stack.close()
+            self.stack.close()
             raise
-
-    def __enter__(self) -> GroupTraining:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def _host(self, number: int) -> str:
-        return self._testbed.topology.hosts[number].name
-
-    def _options(self, number: int, credentials: Credentials) -> TransferOptions:
-        return TransferOptions(
-            controller=self._testbed.controller_address,
-            job=JOB,
-            host=self._host(number),
-            token=self._testbed.endpoint(0).token,
-            credentials=str(credentials.folder),
-        )
-
-    def _serve(self) -> ParameterServer:
-        credentials = self._testbed.server_credentials
-        transfers = self._options(SERVER, credentials)
-        options = ServerOptions(num_workers=NUM_PUSHERS + 1, log=self._log, transfers=transfers)
-        address = self._fabric.addresses[SERVER]
-        return ParameterServer(options, address=address, credentials=credentials)
-
-    def _folder(self, number: int) -> Path:
-        folder = self._testbed.endpoint(number).credentials
-        assert folder is not None
-        return folder
-
-    def _worker(self, number: int) -> FabricWorker:
-        credentials = Credentials(self._folder(number))
-
-        def join() -> FabricWorker:
-            options = ClientOptions(
-                worker_id=number,
-                source=self._fabric.addresses[number],
-                credentials=credentials,
-                use_hot_rows=HotRowUse.NEVER,
-            )
-            client = TableClient([(self.server.address, self.server.port)], options)
-            self._stack.callback(client.close)
-            tensor = DenseTensor(client, TensorDefinition(name="w", num_values=NUM_VALUES))
-            return FabricWorker(tensor, self._options(number, credentials))
-
-        made = self._fabric.at(number, join)
-        self._stack.callback(made.close)
-        return made
 
     def start_aggregator(self) -> None:
         """Start the process that gathers, or another one after its end."""
-        self.aggregator = self._stack.enter_context(self._aggregator())
+        self.aggregator = self.stack.enter_context(self._aggregator())
 
     def _aggregator(self) -> AggregatorProcess:
-        namespace = self._testbed.namespace_of(self._testbed.topology.hosts[AGGREGATOR])
+        namespace = self.testbed.namespace_of(self.testbed.topology.hosts[AGGREGATOR])
         assert namespace is not None
         return AggregatorProcess(
             namespace,
             worker_id=AGGREGATOR,
-            source=self._fabric.addresses[AGGREGATOR],
+            source=self.fabric.addresses[AGGREGATOR],
             servers=[(self.server.address, self.server.port)],
             num_values=NUM_VALUES,
-            credentials=str(self._folder(AGGREGATOR)),
+            credentials=str(self.folder(AGGREGATOR)),
             transfers={
-                "controller": self._testbed.controller_address,
+                "controller": self.testbed.controller_address,
                 "job": JOB,
-                "host": self._host(AGGREGATOR),
-                "token": self._testbed.endpoint(0).token,
+                "host": self.host(AGGREGATOR),
+                "token": self.testbed.endpoint(0).token,
             },
         )
 

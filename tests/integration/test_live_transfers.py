@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections import Counter
 from collections.abc import Generator
@@ -13,24 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scheme_fabric import Fabric
 from switchfold.bmv2_topos import Testbed, single_switch, state
-from switchfold.hostlib.credentials import Credentials
-from switchfold.hostlib.parameter_server import (
-    ClientOptions,
-    HotRowUse,
-    ParameterServer,
-    ServerOptions,
-)
-from switchfold.hostlib.parameter_server.tables import DenseTensor, TableClient, TensorDefinition
-from switchfold.hostlib.parameter_server.transfers import FabricWorker, TransferOptions
+from testbed_training import TestbedTraining
 from time_bound import wait_until
 
 NUM_WORKERS = 2
 NUM_VALUES = 1 << 16
 RATE = 100_000_000
 LIMIT_S = 120.0
-JOB = "train"
 FATES = ("granted_models", "ungranted_models", "refused_models")
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
@@ -45,63 +34,11 @@ def testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Testbe
         yield testbed
 
 
-class Training:
-    """A server with a log on the last host, and workers on the others, all by TLS."""
+class Training(TestbedTraining):
+    """A server with a log on the last host, and workers on the others."""
 
     def __init__(self, testbed: Testbed, log: Path) -> None:
-        self._testbed, self._log, self._fabric = testbed, log, Fabric(testbed)
-        self._stack = contextlib.ExitStack()
-        self.total = np.zeros(NUM_VALUES, np.float32)
-        """The sum of all updates that were pushed."""
-        try:
-            self.server = self._stack.enter_context(self._fabric.at(NUM_WORKERS, self._serve))
-            self.workers = [self._worker(number) for number in range(NUM_WORKERS)]
-        except BaseException:
-            self._stack.close()
-            raise
-
-    def __enter__(self) -> Training:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def _options(self, number: int, credentials: Credentials) -> TransferOptions:
-        return TransferOptions(
-            controller=self._testbed.controller_address,
-            job=JOB,
-            host=self._testbed.topology.hosts[number].name,
-            token=self._testbed.endpoint(0).token,
-            credentials=str(credentials.folder),
-        )
-
-    def _serve(self) -> ParameterServer:
-        credentials = self._testbed.server_credentials
-        transfers = self._options(NUM_WORKERS, credentials)
-        options = ServerOptions(num_workers=NUM_WORKERS, log=self._log, transfers=transfers)
-        address = self._fabric.addresses[NUM_WORKERS]
-        return ParameterServer(options, address=address, credentials=credentials)
-
-    def _worker(self, number: int) -> FabricWorker:
-        folder = self._testbed.endpoint(number).credentials
-        assert folder is not None
-        credentials = Credentials(folder)
-
-        def join() -> FabricWorker:
-            options = ClientOptions(
-                worker_id=number,
-                source=self._fabric.addresses[number],
-                credentials=credentials,
-                use_hot_rows=HotRowUse.NEVER,
-            )
-            client = TableClient([(self.server.address, self.server.port)], options)
-            self._stack.callback(client.close)
-            tensor = DenseTensor(client, TensorDefinition(name="w", num_values=NUM_VALUES))
-            return FabricWorker(tensor, self._options(number, credentials))
-
-        made = self._fabric.at(number, join)
-        self._stack.callback(made.close)
-        return made
+        super().__init__(testbed, NUM_WORKERS, NUM_VALUES, log)
 
     def push_all(self, seed: int) -> list[bool]:
         """Push an update of each worker; return which travelled by grants."""

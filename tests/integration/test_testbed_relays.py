@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Generator
 from pathlib import Path
@@ -12,27 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scheme_fabric import Fabric
 from switchfold.bmv2_topos import Testbed, single_switch, state
 from switchfold.bmv2_topos.processes import daemons
 from switchfold.bmv2_topos.processes.tokens import controller_environment
-from switchfold.hostlib.credentials import Credentials
-from switchfold.hostlib.parameter_server import (
-    ClientOptions,
-    HotRowUse,
-    ParameterServer,
-    ServerOptions,
-)
-from switchfold.hostlib.parameter_server.tables import DenseTensor, TableClient, TensorDefinition
-from switchfold.hostlib.parameter_server.transfers import FabricWorker, TransferOptions
+from testbed_training import TestbedTraining
 from time_bound import wait_until
 
 NUM_WORKERS = 4
-SERVER = NUM_WORKERS
 NUM_VALUES = 1 << 18
 RATE = 100_000_000
 LIMIT_S = 180.0
-JOB = "train"
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 pytestmark = [pytest.mark.root, needs_root]
@@ -57,63 +45,11 @@ def testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Testbe
         yield testbed
 
 
-class RelayTraining:
-    """A server on the last host, and workers that relay models, all by TLS."""
+class RelayTraining(TestbedTraining):
+    """A server on the last host, and workers that relay models."""
 
     def __init__(self, testbed: Testbed) -> None:
-        self._testbed, self._fabric = testbed, Fabric(testbed)
-        self._stack = contextlib.ExitStack()
-        self.total = np.zeros(NUM_VALUES, np.float32)
-        """The sum of all updates that were pushed."""
-        try:
-            self.server = self._stack.enter_context(self._fabric.at(SERVER, self._serve))
-            self.workers = [self._worker(number) for number in range(NUM_WORKERS)]
-        except BaseException:
-            self._stack.close()
-            raise
-
-    def __enter__(self) -> RelayTraining:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def _options(self, number: int, folder: Path, *, is_worker: bool) -> TransferOptions:
-        return TransferOptions(
-            controller=self._testbed.controller_address,
-            job=JOB,
-            host=self._testbed.topology.hosts[number].name,
-            token=self._testbed.endpoint(0).token,
-            credentials=str(folder),
-            relay_models=is_worker,
-        )
-
-    def _serve(self) -> ParameterServer:
-        credentials = self._testbed.server_credentials
-        transfers = self._options(SERVER, credentials.folder, is_worker=False)
-        options = ServerOptions(num_workers=NUM_WORKERS, transfers=transfers)
-        address = self._fabric.addresses[SERVER]
-        return ParameterServer(options, address=address, credentials=credentials)
-
-    def _worker(self, number: int) -> FabricWorker:
-        folder = self._testbed.endpoint(number).credentials
-        assert folder is not None
-
-        def join() -> FabricWorker:
-            options = ClientOptions(
-                worker_id=number,
-                source=self._fabric.addresses[number],
-                credentials=Credentials(folder),
-                use_hot_rows=HotRowUse.NEVER,
-            )
-            client = TableClient([(self.server.address, self.server.port)], options)
-            self._stack.callback(client.close)
-            tensor = DenseTensor(client, TensorDefinition(name="w", num_values=NUM_VALUES))
-            return FabricWorker(tensor, self._options(number, folder, is_worker=True))
-
-        made = self._fabric.at(number, join)
-        self._stack.callback(made.close)
-        return made
+        super().__init__(testbed, NUM_WORKERS, NUM_VALUES, relay_models=True)
 
     def count(self, name: str) -> int:
         """Return a counter of the server's models."""

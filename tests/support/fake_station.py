@@ -185,6 +185,17 @@ async def transfer_controller(
         yield await stack.enter_async_context(serving(config))
 
 
+async def refused_registration(folder: Path, role: Role, **place: Any) -> str:
+    """Register station 1 with a place that nobody can reach; return why it is refused."""
+    async with transfer_controller(folder) as controller:
+        station = FakeStation(controller.address, role, 1, **place)
+        await station.send(register=station.request)
+        status, text = await station.refusal()
+        assert status is grpc.StatusCode.INVALID_ARGUMENT
+        await station.close()
+        return text
+
+
 def _hosts(rates_mbit: Sequence[float | None], before: int) -> tuple[HostConfig, ...]:
     return tuple(
         HostConfig(

@@ -477,9 +477,13 @@ class TableService:
         except HostlibError as error:
             pull.client.on_denied(pull.number, error, is_pull=True)
             return None
+        self.note_read(pull)
+        return rows
+
+    def note_read(self, pull: TablePull) -> None:
+        """Learn that a worker gets the rows of a pull as they are now."""
         if self.updates is not None:
             self.updates.on_model_read(pull.worker_id, pull.table)
-        return rows
 
     def _watch(self) -> None:
         self._watch_pulls()

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,14 +39,17 @@ from ...peers.frames import (
     ReceiptFrame,
     RowsFrame,
     TableFrame,
+    declined,
     whole_version,
 )
 from ...peers.handshake import PeerCall
 from ..hot_worker import ServerRows
 from ..options import ClientOptions
 from .denial import error_of
-from .pulls.model_relay import ModelRelay, declined
 from .pulls.open_pull import ROWS_KINDS, DonePull, OpenPull, pull_number
+
+if TYPE_CHECKING:
+    from ..transfers.models.worker_relay import WorkerRelay
 
 _RELAY_KINDS: Final = frozenset((FrameKind.SEND_ON, FrameKind.MODEL_COMING))
 _REQUEST_KINDS: Final = frozenset((FrameKind.ENTERED, FrameKind.RECEIPT, FrameKind.DENIED))
@@ -122,7 +125,7 @@ class ShardSession:
         self._entered: list[Callable[[HostlibError | None], None]] = []
         self.hot = make_hot(self) if make_hot is not None else None
         """The server's hot rows, if the worker may use them."""
-        self.relay: ModelRelay | None = None
+        self.relay: WorkerRelay | None = None
         """Sends models on to other workers, and takes them; None: this worker does neither."""
         self._taken: deque[int] = deque(maxlen=_KEPT_TAKEN)
 

@@ -6,18 +6,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Final, final
+from typing import final
 
 from ...control.stations.station import GatherExpected, UpdateGathered
-from ...errors import ConfigurationError, PeerClosedError
-from ...peers import PeerServer
-from ..options import GENERATION, ClientOptions
+from ...errors import PeerClosedError
+from ...peers.frames import Purpose
+from ..options import ClientOptions
 from ..transfer_options import TransferOptions
 from .gatherer import Gatherer
 from .outgoing import OutgoingUpdate
-from .update_port import UpdateDoor
-
-ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - it is refused
+from .update_port import UpdatePort
+from .worker_door import WorkerDoor, listen, serve
 
 
 @final
@@ -37,23 +36,24 @@ class Aggregator:
 
         Raises ConfigurationError without an address, AddressUnreachableError.
         """
-        address = options.aggregate_address or client.source
-        if address == ANY_ADDRESS:
-            raise ConfigurationError(
-                f"worker {client.worker_id} is to aggregate, and others need to know where: give"
-                " TransferOptions.aggregate_address or ClientOptions.source, an address of its host"
-            )
-        self._peers = PeerServer(
-            address, options.aggregate_port, token=client.token, credentials=client.credentials
+        self._peers = peers = listen(
+            client,
+            options.aggregate_address,
+            options.aggregate_port,
+            task="aggregate",
+            option="aggregate_address",
         )
-        self.place = (address, self._peers.port)
+        self.place = (peers.address, peers.port)
         """Where it listens."""
-        loop = self._peers.loop
+        loop = peers.loop
         self.gatherer = Gatherer(loop, num_servers, forward=forward, report=report)
         """The groups, for the aggregator's thread; `counters` may be read from others."""
-        self._door = UpdateDoor(self.gatherer, loop, "an aggregator of updates")
-        loop.run(lambda: self._peers.add_view(GENERATION, self._door))
-        self._peers.enter_job(client.job, client.worker_id)
+        door = WorkerDoor(
+            Purpose.TRANSFERS,
+            "an aggregator of updates",
+            lambda connection, worker_id: UpdatePort(self.gatherer, loop, worker_id, connection),
+        )
+        serve(peers, client, door)
 
     def expect(self, told: GatherExpected) -> None:
         """Learn of a group; from any thread."""

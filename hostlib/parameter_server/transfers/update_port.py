@@ -7,16 +7,13 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol, final
 
 from ...errors import (
     HostlibError,
-    PeerClosedError,
     PeerError,
     PeerProtocolError,
-    PeerRefusedError,
 )
 from ...peers.connection import Connection
 from ...peers.event_loop import EventLoop
@@ -28,12 +25,10 @@ from ...peers.frames import (
     EnterFrame,
     Frame,
     FrameKind,
-    Greeting,
     GroupJoinFrame,
     GroupOverFrame,
     Packable,
     PieceFrame,
-    Purpose,
     SendAgainFrame,
     SumFrame,
     SummedUpdate,
@@ -328,41 +323,3 @@ class UpdatePort:
         """Close this connection: the same process has another one."""
         self._free_all()
         self._connection.close()
-
-
-@final
-class UpdateDoor:
-    """Gives connections from a worker's peer server to a receiver, each with a port."""
-
-    def __init__(
-        self,
-        receiver: UpdateReceiver,
-        loop: EventLoop,
-        what: str,
-        *,
-        may_enter: Callable[[int], bool] = lambda worker_id: True,
-    ) -> None:
-        """`what` this worker is, for those whose purpose is another one.
-
-        `may_enter(worker_id)`: whether this worker may send here.
-        """
-        self._receiver = receiver
-        self._loop = loop
-        self._what = what
-        self._may_enter = may_enter
-        self._connections: list[Connection] = []
-
-    def adopt(self, connection: Connection, greeting: Greeting) -> None:
-        """Take over a connection; PeerRefusedError if it is not for this."""
-        if greeting.purpose is not Purpose.TRANSFERS:
-            raise PeerRefusedError(f"this is {self._what}")
-        if not self._may_enter(greeting.sender):
-            raise PeerRefusedError(f"worker {greeting.sender} has nothing to send to {self._what}")
-        self._connections = [each for each in self._connections if not each.is_closed]
-        self._connections.append(connection)
-        UpdatePort(self._receiver, self._loop, greeting.sender, connection)
-
-    def close(self) -> None:
-        """Close all connections."""
-        for connection in self._connections:
-            connection.close(PeerClosedError(f"closed: this was {self._what}"))

@@ -41,6 +41,7 @@ from .relayed_models import (
     ModelFrame,
     NotSentOnFrame,
     SendOnFrame,
+    declined,
 )
 from .request import FetchFrame
 from .switch_groups import (
@@ -134,6 +135,7 @@ __all__ = [
     "UpdateFrame",
     "ValueFlag",
     "ValuesFrame",
+    "declined",
     "pack_times",
     "server_times",
     "unpack_times",

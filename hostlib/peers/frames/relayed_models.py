@@ -135,6 +135,14 @@ class NotSentOnFrame(NamedTuple):
         return cls(frame.fields[0])
 
 
+def declined(told: Frame) -> NotSentOnFrame | ModelCameFrame:
+    """Return what a worker that relays nothing answers to SEND_ON or MODEL_COMING."""
+    number = told.fields[0]
+    if told.kind is FrameKind.SEND_ON:
+        return NotSentOnFrame(number)
+    return ModelCameFrame(number, is_whole=False, took_us=0)
+
+
 def _check_size(payload: memoryview, form: struct.Struct, kind: str) -> None:
     if len(payload) != form.size:
         raise PeerProtocolError(f"a {kind} of {len(payload)} bytes")

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's pulls, whose answers come from servers or from other workers."""
+"""A worker's pulls, which servers answer, or other workers."""

@@ -26,9 +26,11 @@ from ....errors import (
     UnsupportedDtypeError,
 )
 from ....peers import PeerServer
-from ...options import GENERATION, ClientOptions
+from ....peers.frames import Purpose
+from ...options import ClientOptions
 from ...transfer_options import TransferOptions
-from ..update_port import UpdateDoor
+from ..update_port import UpdatePort
+from ..worker_door import WorkerDoor, serve
 from .member_allreduces import MemberAllreduces
 from .pending_allreduce import PendingAllreduce
 from .vector_pieces import MOST_BYTES
@@ -96,15 +98,15 @@ class FabricMember(Closable):
             report=self._station.send,
             counters=self.counters,
         )
-        door = UpdateDoor(
-            self._allreduces.receiver,
-            loop,
+        receiver = self._allreduces.receiver
+        door = WorkerDoor(
+            Purpose.TRANSFERS,
             f"member {own_id} of allreduces",
+            lambda connection, worker_id: UpdatePort(receiver, loop, worker_id, connection),
             may_enter=lambda worker_id: worker_id != own_id and worker_id < len(members),
         )
-        loop.run(lambda: self._peers.add_view(GENERATION, door))
         loop.on_failure(self._allreduces.fail)
-        self._peers.enter_job(client.job, own_id)
+        serve(self._peers, client, door)
         loop.run(self._allreduces.dial)
         try:
             self._station.start()

@@ -27,7 +27,7 @@ from ....peers.frames import (
     ModelComingFrame,
     SendOnFrame,
 )
-from ...tables.service_seams import TableCaller
+from ...tables.service_seams import TableCaller, TablePull
 from .outgoing_model import OutgoingModel
 
 LOOK_S: Final = 0.25
@@ -47,18 +47,18 @@ class ModelChains:
         loop: EventLoop,
         models: list[OutgoingModel],
         *,
-        is_allowed: Callable[[OutgoingModel], bool],
+        note_read: Callable[[TablePull], None],
         report: Callable[[StationReport], None],
         send_directly: Callable[[OutgoingModel], None],
         counters: Counter[str],
     ) -> None:
-        """`is_allowed(model)`: whether its worker may have it now; if not, it is over.
+        """`note_read(pull)` learns that a worker gets the tables' rows as they are now.
 
         `send_directly(model)` sends one whose relay failed, without its grant.
         """
         self._loop = loop
         self._models = models
-        self._is_allowed = is_allowed
+        self._note_read = note_read
         self._report = report
         self._send_directly = send_directly
         self._counters = counters
@@ -73,19 +73,19 @@ class ModelChains:
         if hop is None:
             return
         sender = next((m for m in self._models if m.transfer_id == hop.sender_transfer_id), None)
-        if sender is None or sender is model or sender.receiver is not None:
+        if sender is None or sender.receiver is not None:
             return
         first = sender
         while first.sender is not None:
             first = first.sender
-        if first is model or first.is_begun or not model.is_like(sender) or model in first.chain:
+        if first is model or first.is_begun or not model.is_like(sender):
             return
         model.join(sender)
         self._look_later(model, hop.wait_s)
 
     def begin(self, first: OutgoingModel) -> None:
         """Tell the workers of a chain, before the first byte leaves for the first of them."""
-        following = self._allowed(first)
+        following = [*first.chain]
         if not following:
             return
         assert first.payload is not None, "its first byte leaves"
@@ -98,23 +98,8 @@ class ModelChains:
             place = model.pull.worker_id, hop.address
             sender.caller.tell(SendOnFrame(sender.pull.number, model_id, size, *place))
         for model in following:
+            self._note_read(model.pull)
             model.caller.tell(ModelComingFrame(model.pull.number, model_id, digest, size))
-
-    def _allowed(self, first: OutgoingModel) -> list[OutgoingModel]:
-        """Return those of a chain that come from a model's bytes.
-
-        From the first one on whose worker may not have it, the server sends as granted.
-        """
-        found: list[OutgoingModel] = []
-        for model in [*first.chain]:
-            if not self._is_allowed(model):
-                after = model.receiver
-                model.part()
-                if after is not None:
-                    after.part()
-                break
-            found.append(model)
-        return found
 
     def on_came(self, client: TableCaller, came: ModelCameFrame) -> None:
         """Learn what became of a model that another worker has sent."""

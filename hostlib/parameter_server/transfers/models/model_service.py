@@ -79,7 +79,7 @@ class ModelService:
         self._chains = ModelChains(
             loop,
             self._models,
-            is_allowed=self._is_allowed,
+            note_read=tables.note_read,
             report=self._requests.report,
             send_directly=self._send_ungranted,
             counters=counters,
@@ -155,17 +155,6 @@ class ModelService:
             self._models.remove(model)
         else:
             self._pacer.tick()
-
-    def _is_allowed(self, model: OutgoingModel) -> bool:
-        """Whether a worker may have its model now, which another one is to send; else it is over.
-
-        It counts as read: what the other one sends is what the server would have sent now.
-        """
-        if self._tables.rows_of(model.pull) is not None:
-            return True
-        self._models.remove(model)
-        self._requests.forget(model)
-        return False
 
     # The pacer calls the methods below.
 

@@ -12,28 +12,24 @@ from typing import Final, final
 
 from ....closable import Closable
 from ....errors import (
-    ConfigurationError,
     PeerClosedError,
     PeerError,
     PeerProtocolError,
-    PeerRefusedError,
 )
-from ....peers import PeerServer
 from ....peers.connection import Connection
 from ....peers.event_loop import EventLoop
 from ....peers.frames import (
     MAX_BATCH_BYTES,
     Frame,
     FrameKind,
-    Greeting,
     ModelFrame,
     PieceFrame,
     Purpose,
 )
 from ....peers.heartbeat import Heartbeat
-from ...options import GENERATION, ClientOptions
+from ...options import ClientOptions
 from ...transfer_options import TransferOptions
-from ..aggregator import ANY_ADDRESS
+from ..worker_door import WorkerDoor, listen, serve
 
 MOST_HELD_BYTES: Final = 1 << 28
 """Of models in a worker's memory; what would need more is thrown away, and its server sends it."""
@@ -83,28 +79,30 @@ class RelayReceiver(Closable):
         most_bytes: int = MOST_HELD_BYTES,
     ) -> None:
         """Listen. Raises ConfigurationError without an address, AddressUnreachableError."""
-        address = options.relay_address or client.source
-        if address == ANY_ADDRESS:
-            raise ConfigurationError(
-                f"worker {client.worker_id} is to relay models, and others need to know where: give"
-                " TransferOptions.relay_address or ClientOptions.source, an address of its host"
-            )
-        self._peers = PeerServer(
-            address, options.relay_port, token=client.token, credentials=client.credentials
+        self._peers = peers = listen(
+            client,
+            options.relay_address,
+            options.relay_port,
+            task="relay models",
+            option="relay_address",
         )
-        self.place: Final = (address, self._peers.port)
+        self.place: Final = (peers.address, peers.port)
         """Where it listens."""
-        loop = self._peers.loop
-        self._door = RelayDoor(loop, on_progress, most_bytes)
-        loop.run(lambda: self._peers.add_view(GENERATION, self._door))
-        self._peers.enter_job(client.job, client.worker_id)
+        loop = peers.loop
+        self._memory = RelayMemory(on_progress, most_bytes)
+        door = WorkerDoor(
+            Purpose.MODELS,
+            "a relay of models",
+            lambda connection, _: RelayPort(self._memory, loop, connection),
+        )
+        serve(peers, client, door)
 
     def release(self, incoming: IncomingModel) -> None:
         """Free a model's memory; from one thread. Nothing is told of it any more."""
         if incoming.memory is not None and not incoming.is_over:
             incoming.is_over = True
             with contextlib.suppress(PeerClosedError):  # the worker is being closed
-                self._peers.loop.post(lambda: self._door.free(incoming))
+                self._peers.loop.post(lambda: self._memory.free(incoming))
 
     def close(self) -> None:
         """End it: servers send what was to come."""
@@ -112,41 +110,24 @@ class RelayReceiver(Closable):
 
 
 @final
-class RelayDoor:
-    """Gives connections a port each, and models memory; runs in the loop's thread."""
+class RelayMemory:
+    """Gives models memory, within a bound; runs in the loop's thread."""
 
-    def __init__(
-        self, loop: EventLoop, on_progress: Callable[[IncomingModel], None], most_bytes: int
-    ) -> None:
-        self._loop = loop
+    def __init__(self, on_progress: Callable[[IncomingModel], None], most_bytes: int) -> None:
         self._on_progress = on_progress
         self._most_bytes = most_bytes
-        self._held_bytes = 0
-        self._connections: list[Connection] = []
-
-    def adopt(self, connection: Connection, greeting: Greeting) -> None:
-        """Take over a connection; PeerRefusedError if it is not for this."""
-        if greeting.purpose is not Purpose.MODELS:
-            raise PeerRefusedError("this is a relay of models")
-        self._connections = [each for each in self._connections if not each.is_closed]
-        self._connections.append(connection)
-        RelayPort(self, self._loop, connection)
-
-    def close(self) -> None:
-        """Close all connections."""
-        for connection in self._connections:
-            connection.close(PeerClosedError("closed: this was a relay of models"))
+        self.held_bytes = 0
 
     def begin(self, incoming: IncomingModel) -> None:
         """Give a model memory, if there is any."""
-        if self._held_bytes + incoming.num_bytes <= self._most_bytes:
-            self._held_bytes += incoming.num_bytes
+        if self.held_bytes + incoming.num_bytes <= self._most_bytes:
+            self.held_bytes += incoming.num_bytes
             incoming.memory = memoryview(bytearray(incoming.num_bytes))
 
     def free(self, incoming: IncomingModel) -> None:
         """Have a model's memory for others; what still comes of it is thrown away."""
         incoming.memory = None
-        self._held_bytes -= incoming.num_bytes
+        self.held_bytes -= incoming.num_bytes
 
     def progress(self, incoming: IncomingModel) -> None:
         """Tell of a model."""
@@ -158,8 +139,8 @@ class RelayDoor:
 class RelayPort:
     """Another worker's connection; runs in the loop's thread."""
 
-    def __init__(self, door: RelayDoor, loop: EventLoop, connection: Connection) -> None:
-        self._door = door
+    def __init__(self, memory: RelayMemory, loop: EventLoop, connection: Connection) -> None:
+        self._memory = memory
         self._incoming: dict[int, IncomingModel] = {}
         connection.receiver = self
         connection.send(Frame(FrameKind.WELCOME))
@@ -195,18 +176,18 @@ class RelayPort:
         incoming, self._incoming = self._incoming, {}
         for each in incoming.values():
             each.is_broken = True
-            self._door.progress(each)
+            self._memory.progress(each)
 
     def _begin(self, head: ModelFrame) -> None:
         is_odd = not 1 <= head.num_bytes <= MAX_BATCH_BYTES or head.number in self._incoming
         if is_odd or len(self._incoming) == MOST_OPEN:
             raise PeerProtocolError(f"model {head.number} of {head.num_bytes} bytes cannot begin")
         incoming = self._incoming[head.number] = IncomingModel(head.model_id, head.num_bytes)
-        self._door.begin(incoming)
+        self._memory.begin(incoming)
 
     def _take_piece(self, piece: PieceFrame) -> None:
         incoming = self._incoming[piece.number]
         incoming.filled_bytes += piece.payload_bytes
         if incoming.filled_bytes == incoming.num_bytes:
             del self._incoming[piece.number]
-        self._door.progress(incoming)
+        self._memory.progress(incoming)

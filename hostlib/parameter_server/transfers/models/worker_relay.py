@@ -31,7 +31,7 @@ from ....peers.frames import (
     SendOnFrame,
 )
 from ...options import ClientOptions
-from ...tables.pulls.model_relay import RelaySession
+from ...tables.session import ShardSession
 from ...transfer_options import TransferOptions
 from ..group_path import FellowEnd
 from .relay_link import OutgoingRelay, RelayLink
@@ -46,7 +46,7 @@ _logger = logging.getLogger(__name__)
 class _Coming:
     """An answer that another worker sends, as the server has told."""
 
-    session: RelaySession
+    session: ShardSession
     told: ModelComingFrame
     incoming: IncomingModel | None = None
     passed_bytes: int = 0
@@ -74,7 +74,7 @@ class WorkerRelay(Closable):
         self._counters = counters
         self._coming: dict[bytes, _Coming] = {}
         self._early: dict[bytes, IncomingModel] = {}
-        self._going: dict[tuple[RelaySession, int], OutgoingRelay] = {}
+        self._going: dict[tuple[ShardSession, int], OutgoingRelay] = {}
         """By the pull whose answer is sent on."""
         self._links: dict[tuple[tuple[str, int], int], RelayLink] = {}
         self._receiver = RelayReceiver(
@@ -108,14 +108,14 @@ class WorkerRelay(Closable):
 
     # The sessions call the methods below.
 
-    def on_told(self, session: RelaySession, frame: Frame, payload: memoryview) -> None:
+    def on_told(self, session: ShardSession, frame: Frame, payload: memoryview) -> None:
         """Take what a server says: SEND_ON or MODEL_COMING. Raises PeerProtocolError."""
         if frame.kind is FrameKind.SEND_ON:
             self._send_on(session, SendOnFrame.unpack(frame, payload))
         else:
             self._expect(session, ModelComingFrame.unpack(frame, payload))
 
-    def on_bytes(self, session: RelaySession, number: int, piece: memoryview) -> None:
+    def on_bytes(self, session: ShardSession, number: int, piece: memoryview) -> None:
         """Send on what the server has sent; it sends itself, if another worker was to."""
         coming = self._of_pull(session, number)
         if coming is not None:
@@ -123,14 +123,14 @@ class WorkerRelay(Closable):
             self._give_up(session, number)
         self._pass_on(session, number, piece)
 
-    def forget(self, session: RelaySession) -> None:
+    def forget(self, session: ShardSession) -> None:
         """Forget what a server has told: it answers over the next connection."""
         for coming in [each for each in self._coming.values() if each.session is session]:
             self._forget(coming)
         for _, number in [key for key in self._going if key[0] is session]:
             self._give_up(session, number)
 
-    def _send_on(self, session: RelaySession, told: SendOnFrame) -> None:
+    def _send_on(self, session: ShardSession, told: SendOnFrame) -> None:
         open_pull, coming = session.answer_of(told.number), self._of_pull(session, told.number)
         if open_pull is None or open_pull[1] != told.num_bytes:
             self._not_sent_on(session, told.number)
@@ -159,7 +159,7 @@ class WorkerRelay(Closable):
         return self._links[key]
 
     def _on_over(
-        self, key: tuple[RelaySession, int], relay: OutgoingRelay, *, is_sent: bool
+        self, key: tuple[ShardSession, int], relay: OutgoingRelay, *, is_sent: bool
     ) -> None:
         if self._going.get(key) is not relay:
             return
@@ -169,24 +169,24 @@ class WorkerRelay(Closable):
         else:
             self._not_sent_on(*key)
 
-    def _give_up(self, session: RelaySession, number: int) -> None:
+    def _give_up(self, session: ShardSession, number: int) -> None:
         """Send nothing more of an answer: the next worker gets it from the server."""
         relay = self._going.pop((session, number), None)
         if relay is not None:
             relay.give_up()
 
-    def _not_sent_on(self, session: RelaySession, number: int) -> None:
+    def _not_sent_on(self, session: ShardSession, number: int) -> None:
         self._counters["failed_relays"] += 1
         session.tell_server(NotSentOnFrame(number))
 
-    def _pass_on(self, session: RelaySession, number: int, piece: memoryview) -> None:
+    def _pass_on(self, session: ShardSession, number: int, piece: memoryview) -> None:
         relay = self._going.get((session, number))
         if relay is not None and piece.nbytes:
             relay.send(piece)
 
     # What comes from other workers.
 
-    def _expect(self, session: RelaySession, told: ModelComingFrame) -> None:
+    def _expect(self, session: ShardSession, told: ModelComingFrame) -> None:
         open_pull = session.answer_of(told.number)
         if open_pull is None:
             return  # the pull has failed here
@@ -260,7 +260,7 @@ class WorkerRelay(Closable):
             coming.passed_bytes = came.nbytes
             self._pass_on(coming.session, coming.told.number, piece)
 
-    def _of_pull(self, session: RelaySession, number: int) -> _Coming | None:
+    def _of_pull(self, session: ShardSession, number: int) -> _Coming | None:
         return next(
             (
                 each

@@ -138,7 +138,7 @@ class Relay:
 
     @property
     def held_bytes(self) -> int:
-        return self.receiver._door._held_bytes
+        return self.receiver._memory.held_bytes
 
 
 @contextmanager

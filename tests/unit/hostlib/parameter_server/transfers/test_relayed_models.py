@@ -108,7 +108,7 @@ class Chain:
                 each for relay in relays for each in (relay._coming, relay._going, relay._early)
             ]
             kept += [link._open for relay in relays for link in [*relay._links.values()]]
-            kept += [relay._receiver._door._held_bytes for relay in relays]
+            kept += [relay._receiver._memory.held_bytes for relay in relays]
             return [each for each in kept if each]
 
         wait_until(lambda: not left(), lambda: f"these are left: {left()}", WAIT_S)
@@ -321,7 +321,7 @@ def test_models_of_one_id_hold_memory_once() -> None:
         receiver = relay._receiver
         models = [IncomingModel(bytes(16), 1) for _ in range(2)]
         for model in models:
-            receiver._peers.loop.run(lambda model=model: receiver._door.begin(model))
+            receiver._peers.loop.run(lambda model=model: receiver._memory.begin(model))
             loop.run(lambda model=model: relay._on_progress(model))
         assert [model.is_over for model in models] == [False, True]
         chain.await_nothing_left()
