@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import enum
+import queue
 import time
 from collections.abc import Callable, Collection
 from typing import Final, final
@@ -63,20 +64,26 @@ class RandomDrill:
     def step(self) -> None:
         """Let one event happen, at times two, and wait for exact sums of the expected members.
 
-        Raises AssertionError or queue.Empty if these do not come.
+        Raises AssertionError or queue.Empty if these do not come, with a note of the state.
         """
+        try:
+            self._step()
+        except (AssertionError, queue.Empty) as error:
+            error.add_note(self.scene.describe())
+            raise
+
+    def _step(self) -> None:
         for _ in range(1 + int(self._rng.random() < TWO_AT_ONCE)):
             self._happen(self._choose())
         begin_s = time.monotonic()
-        for worker_id in sorted(self.members):
-            self._await(worker_id, begin_s)
+        reached = [self._await(worker_id, begin_s) for worker_id in sorted(self.members)]
         for worker_id in sorted(self._cut):
             error = self.scene.workers[worker_id].until_error()
             assert error.startswith("JobEndedError"), error
             self.scene.testbed.mend_link(*self.scene.host_link(worker_id))
         self._absent |= self._cut
         self._cut.clear()
-        self._say(f"exact sums of {sorted(self.members)}")
+        self._say(f"exact sums of {sorted(self.members)} from tensor {max(reached)} on")
 
     def _choose(self) -> RandomEvent:
         possible = [event for event in self._events if self._can(event)]
@@ -124,8 +131,9 @@ class RandomDrill:
                 scene.testbed.cut_link(*scene.host_link(worker_id))
                 self._cut.add(worker_id)
 
-    def _await(self, worker_id: int, begin_s: float) -> None:
-        """Read on to a sum of the expected members that ended after all events."""
+    def _await(self, worker_id: int, begin_s: float) -> int:
+        """Read on to a sum of the expected members that ended after all events; return its id."""
         worker = self.scene.workers[worker_id]
         while (line := worker.next())["at_s"] <= begin_s or line["members"] != sorted(self.members):
             pass
+        return line["tensor"]

@@ -25,11 +25,13 @@ from switchfold.bmv2_topos.processes.processes import ProcessRecord, read_record
 from switchfold.bmv2_topos.topology.topology import Topology
 from switchfold.controller.api.operator_api import operator_pb2 as pb
 from switchfold.controller.api.operator_client import OperatorClient
-from switchfold.controller.errors import OperatorRefusedError
+from switchfold.controller.errors import ControllerError, OperatorRefusedError
 from time_bound import wait_until
 
 VALUES: Final[Mapping[Target, int]] = {"softswitch": 20_000, "bmv2": 640}
 """Values of a tensor: a few milliseconds of either switch."""
+LOG_LINES: Final = 40
+"""Last ones of each log that a failed drill shows."""
 SLOW_UPLINK: Final = 50_000_000
 """bit/s: two trees are faster than one."""
 
@@ -187,6 +189,19 @@ class Scene:
     def shown(self) -> pb.Job:
         """The job, as the controller shows it."""
         return self.rig.operator.show_job(self.job)
+
+    def describe(self) -> str:
+        """Return what the workers, the controller and the switches say now: of failed drills."""
+        last = {worker_id: worker.lines[-1:] for worker_id, worker in self.workers.items()}
+        try:
+            views = [f"{view}" for view in self.shown.views[-3:]]
+        except ControllerError as error:
+            views = [str(error)]
+        names = ("controller", *(switch.name for switch in self.testbed.topology.switches))
+        folder = self.testbed.run_directory
+        logs = {name: (folder / f"{name}.log").read_text().splitlines() for name in names}
+        ends = [f"{name}: {line}" for name in names for line in logs[name][-LOG_LINES:]]
+        return "\n".join([f"the workers' last sums: {last}", "its views:", *views, *ends])
 
     @property
     def view(self) -> pb.JobView:

@@ -78,6 +78,13 @@ async def read_slot_copies(switch: Switch, copies: Iterable[CopyIndex]) -> list[
 async def _read(
     switch: Switch, copies: Sequence[CopyIndex], registers: Sequence[str]
 ) -> dict[tuple[str, CopyIndex], int]:
+    known = {register.alias for register in switch.p4info.registers}
+    absent = [name for name in registers if name not in known]
+    if absent:
+        raise SwitchUpdateError(
+            f"the program of switch {switch.name} has no register {', '.join(absent)}: nothing is"
+            " known of its slots; load a program with the registers of switchfold_wide.p4"
+        )
     requests = [P4RegisterEntry(name, index=copy) for copy in copies for name in registers]
     values: dict[tuple[str, CopyIndex], int] = {}
     for entry in await read_entities(switch, requests) if requests else ():

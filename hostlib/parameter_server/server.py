@@ -96,7 +96,15 @@ class ParameterServer(Closable):
         self._pairs: dict[tuple[int, int], PairState] = {}
         self._ends: dict[int, Answered] = {}
         self._gone_s: dict[int, float] = {}
-        self._peers = PeerServer(address, port, token=token, credentials=credentials)
+        rows = options.hot or options.switch_groups
+        has_own_number = rows is None or bool(rows.udp_port)
+        self._peers = PeerServer(
+            address,
+            port,
+            token=token,
+            credentials=credentials,
+            udp_address="" if has_own_number else rows.address or address,
+        )
         self.address, self.port, self.loop = address, self._peers.port, self._peers.loop
         self._latency: ServerLog | None = None
         self._hot: HotRowServer | None = None

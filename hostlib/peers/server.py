@@ -16,7 +16,8 @@ from typing import Protocol, final
 
 from ..closable import Closable
 from ..credentials import Credentials
-from ..errors import AddressUnreachableError, PeerError
+from ..errors import AddressUnreachableError, PeerError, PortTakenError, TransportError
+from ..transports.sockets import open_udp
 from .connection import LINGER_S, Connection
 from .event_loop import EventLoop
 from .fetch import Fetch
@@ -29,6 +30,8 @@ MAX_INBOUND = 512
 """Most connections that no view has taken over; beyond it, the oldest stranger's is closed."""
 ACCEPTS = 64
 """Most connections that one turn of the loop accepts: a flood of them must not hold up sums."""
+PORT_TRIES = 100
+"""Ports that are tried if one has to be free for UDP as well."""
 NO_FILES_S = 0.5
 """Pause before the next attempt if the process has no file left, and no stranger to close."""
 _NO_FILES = (errno.EMFILE, errno.ENFILE)
@@ -80,7 +83,8 @@ class PeerServer(Closable):
 
     Open it before joining, as the port is part of the join request. Strangers are refused and
     counted in `counters`. `token` is a secret that all workers of the job hold. With `credentials`,
-    all connections use TLS, and callers must show a worker's certificate.
+    all connections use TLS, and callers must show a worker's certificate. Port 0 takes any free
+    port, whose number is free for UDP at `udp_address` as well, if that is not empty.
     """
 
     def __init__(
@@ -91,6 +95,7 @@ class PeerServer(Closable):
         token: str = "",
         credentials: Credentials | None = None,
         results: RetainedResults | None = None,
+        udp_address: str = "",
     ) -> None:
         self.address = address
         self.token = token
@@ -104,6 +109,8 @@ class PeerServer(Closable):
         self._lock = threading.Lock()
         self._is_closed = False
         self._listener = self._listen(address, port)
+        if port == 0 and udp_address:
+            self._move_to_udp_port(udp_address)
         self.port: int = self._listener.getsockname()[1]
         """TCP port on which it listens."""
         self._peers: dict[InboundPeer, None] = {}  # oldest first
@@ -129,6 +136,24 @@ class PeerServer(Closable):
                 " of this host"
             ) from error
         return listener
+
+    def _move_to_udp_port(self, udp_address: str) -> None:
+        """Listen at other ports until one is free for UDP; raise what the last one raises."""
+        for tries_left in reversed(range(PORT_TRIES)):
+            try:
+                open_udp(udp_address, self._listener.getsockname()[1]).close()
+            except PortTakenError:
+                taken = self._listener  # open until there is another, which has another port
+                if not tries_left:
+                    taken.close()
+                    raise
+                with contextlib.closing(taken):
+                    self._listener = self._listen(self.address, 0)
+            except TransportError:
+                self._listener.close()
+                raise
+            else:
+                return
 
     def enter_job(self, job: int, worker_id: int) -> None:
         """Serve the members of this job from now on, and those whose connections wait for it."""

@@ -93,6 +93,7 @@ LIKELY: Final[dict[str, list[Any]]] = {
     "RateObserved.transfer_id": [(11 << 32) + n for n in range(8)],
     "RateObserved.seconds": [0.0, 0.1],
     "ShowScheduleRequest.name": ["still", "mutant"],
+    "ShowActivityRequest.name": ["calm", "mutant"],
     "ShowJobRequest.name": ["calm", "mutant"],
     "StopJobRequest.name": ["mutant", "other"],
     "ShowSwitchRequest.name": ["s1"],

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import threading
 import time
@@ -26,6 +27,7 @@ from switchfold.hostlib.errors import (
     PeerProtocolError,
     PeerRefusedError,
     PeerUnreachableError,
+    PortTakenError,
     ResultForgottenError,
     ResultTimeoutError,
 )
@@ -35,7 +37,9 @@ from switchfold.hostlib.peers.event_loop import EventLoop
 from switchfold.hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind, Greeting, Purpose
 from switchfold.hostlib.peers.heartbeat import Heartbeat
 from switchfold.hostlib.peers.results import describe_result
+from switchfold.hostlib.peers.server import PORT_TRIES
 from switchfold.hostlib.peers.stream import LOW_WATER_BYTES
+from switchfold.hostlib.transports.sockets import open_udp
 from time_bound import wait_until
 
 JOB = 5
@@ -76,6 +80,33 @@ def servers() -> Iterator[list[PeerServer]]:
     yield opened
     for server in opened:
         server.close()
+
+
+@pytest.mark.parametrize("num_taken", [1, PORT_TRIES])
+def test_any_port_is_free_for_udp_as_well(num_taken: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel chooses TCP ports whose numbers are taken for UDP so many times."""
+    listen, tries = PeerServer._listen, itertools.count(1)
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind((LOOPBACK, 0))
+        taken_port = taken.getsockname()[1]
+
+        def choose(address: str, port: int) -> socket.socket:
+            if next(tries) > num_taken:
+                return listen(address, port)
+            listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            listener.bind((address, taken_port))
+            return listener
+
+        monkeypatch.setattr(PeerServer, "_listen", staticmethod(choose))
+        if num_taken == PORT_TRIES:
+            with pytest.raises(PortTakenError, match=str(taken_port)):
+                PeerServer(LOOPBACK, udp_address=LOOPBACK)
+            return
+        with closing(PeerServer(LOOPBACK, udp_address=LOOPBACK)) as server:
+            assert server.port != taken_port
+            open_udp(LOOPBACK, server.port).close()
 
 
 def assert_same(fetched: RetainedResult, original: RetainedResult) -> None:

@@ -7,9 +7,13 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
+from controller_fixtures import FakeWorker, running_controller
+from switchfold.controller.api.operator_api.activity_pb2 import JobActivity
+from switchfold.controller.api.operator_client import OperatorClient
 from switchfold.controller.config import HostConfig, SwitchConfig
 from switchfold.controller.errors import SwitchUpdateError
 from switchfold.controller.fabric.fabric import Fabric
@@ -194,3 +198,19 @@ def test_spread_is_even_and_complete_where_it_can_be() -> None:
     assert spread(3, 4) == [0, 1, 2]
     assert spread(8, 4) == [0, 2, 4, 6]
     assert len(set(spread(1000, 64))) == 64
+
+
+def test_program_without_the_registers_is_named(tmp_path: Path) -> None:
+    async def scenario() -> JobActivity:
+        async with running_controller(tmp_path) as (server, _):
+            worker = await FakeWorker(server.address, 0, 1, job_name="calm").join()
+            await worker.join_reply()
+            client = OperatorClient(server.address)
+            activity = await asyncio.to_thread(client.show_activity, "calm")
+            await worker.close()
+            return activity
+
+    (tree,) = asyncio.run(scenario()).trees
+    (node,) = tree.nodes
+    assert "the program of switch s1 has no register slot_state" in node.error
+    assert (node.read_slots, len(node.open_rounds)) == (0, 0)
