@@ -18,6 +18,8 @@ FEWEST: Final = 2
 """Members that a drill leaves in a job at least."""
 TWO_AT_ONCE: Final = 0.3
 """Share of the times at which a second event comes before the job has recovered."""
+CUT_ERRORS: Final = ("JobEndedError", "RoundClosedError")
+"""Of a worker that is cut off: it is evicted, or misses results that it cannot fetch any more."""
 LONGEST_ABSENCE_S: Final = 1.0
 """Of a switch or the controller that is killed and started again."""
 
@@ -79,7 +81,7 @@ class RandomDrill:
         reached = [self._await(worker_id, begin_s) for worker_id in sorted(self.members)]
         for worker_id in sorted(self._cut):
             error = self.scene.workers[worker_id].until_error()
-            assert error.startswith("JobEndedError"), error
+            assert error.startswith(CUT_ERRORS), error
             self.scene.testbed.mend_link(*self.scene.host_link(worker_id))
         self._absent |= self._cut
         self._cut.clear()

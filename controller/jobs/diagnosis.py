@@ -84,7 +84,11 @@ class Diagnosis:
             self._manager.end(live, different, is_mismatch=True)
             return
         live.tell_missing(generation, now_s)
-        if view.is_on_switch:
+        if live.stalls.are_apart(live.welcomed, now_s):
+            live.stalls.repair(now_s)
+            why = "no worker has progress, in the last view or the one before"
+            self._manager.change_request(live, why, is_abort=True)
+        elif view.is_on_switch:
             if stalled.silent_s and (switch := _asked_switch(live, view, lease.worker_id)):
                 self._check_tables(switch, now_s)
             self._judge_switches(live, view, generation, now_s)

@@ -187,6 +187,16 @@ class Stalls:
         still = [report for report in fresh.values() if now_s - report.at_s <= STILL_S]
         return bool(workers) and len(still) == len(workers)
 
+    def are_apart(self, workers: set[WorkerId], now_s: float) -> bool:
+        """Return whether no worker has progress, all at the same time, but not all in one view.
+
+        Some wait in the view that a change has begun, for others that end tensors in the one before
+        and wait there, such as for a member that was cut off in between.
+        """
+        reports = [self._reports[worker] for worker in workers if worker in self._reports]
+        still = [report for report in reports if now_s - report.at_s <= STILL_S]
+        return len(still) == len(workers) and len({report.generation for report in still}) > 1
+
     def have_all_lost(self, workers: set[WorkerId], generation: Generation, now_s: float) -> bool:
         """Return whether all workers have reported this view of late, and each misses another."""
         fresh = self._fresh(workers, generation, now_s)

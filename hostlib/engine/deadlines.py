@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -93,11 +93,21 @@ class Deadlines:
         """Learn that an awaited result came at `now_s`, or that none is due."""
         self._progress_s = max(self._progress_s, now_s)
 
-    def keep(self, reducer: Reducer, tasks: Iterable[Task], now_s: float, generation: int) -> None:
+    def keep(
+        self,
+        reducer: Reducer,
+        tasks: Iterable[Task],
+        now_s: float,
+        generation: int,
+        unreached: Collection[int] = (),
+    ) -> None:
         """Do what the deadlines of a view and of unfinished tensors ask for.
 
-        `generation` is the newest view that is known. Raises the error that ends the session:
-        a reducer's failure that no other view can mend, or the verdict on a tensor.
+        `generation` is the newest view that is known. `unreached`: workers that alone may have a
+        result from before the view, and answer nobody; that is a stall, too.
+
+        Raises the error that ends the session: a reducer's failure that no other view can mend, or
+        the verdict on a tensor.
         """
         failure = reducer.failure
         if failure is None and now_s < self.next_s:
@@ -105,7 +115,8 @@ class Deadlines:
         if failure is not None and (self._link is None or isinstance(failure, PeerMismatchError)):
             raise failure
         tasks = list(tasks)
-        table = list(self._table(reducer, tasks))
+        is_waiting = reducer.is_waiting or bool(unreached)
+        table = list(self._table(reducer, tasks, is_waiting=is_waiting))
         # A stall can begin at any moment, and is due no sooner.
         self.next_s = now_s + reducer.stall_s
         self.next_s = min([self.next_s, *(deadline.next_s(now_s) for deadline in table)])
@@ -113,7 +124,7 @@ class Deadlines:
         # In this order: a verdict and a report need what was asked, and a verdict ends all.
         self._ask(reducer, due, now_s)
         self._expire(reducer, due, now_s, generation)
-        self._report(reducer, due, tasks, now_s)
+        self._report(reducer, due, tasks, now_s, unreached)
 
     def keep_without_view(self, tasks: Iterable[Task], now_s: float, generation: int) -> None:
         """Raise AllreduceTimeoutError if a tensor expires while no view is at work."""
@@ -121,8 +132,10 @@ class Deadlines:
             if now_s >= task.deadline_s:
                 raise _view_change_timeout(task, generation)
 
-    def _table(self, reducer: Reducer, tasks: Iterable[Task]) -> Iterator[Deadline]:
-        if self._link is not None and reducer.is_waiting:
+    def _table(
+        self, reducer: Reducer, tasks: Iterable[Task], *, is_waiting: bool
+    ) -> Iterator[Deadline]:
+        if self._link is not None and is_waiting:
             has_failed = reducer.failure is not None
             stalled_s = -math.inf if has_failed else self._progress_s + reducer.stall_s
             yield Deadline(DeadlineKind.STALL, stalled_s)
@@ -151,11 +164,17 @@ class Deadlines:
                 raise reducer.verdict(task)
 
     def _report(
-        self, reducer: Reducer, due: list[Deadline], tasks: Sequence[Task], now_s: float
+        self,
+        reducer: Reducer,
+        due: list[Deadline],
+        tasks: Sequence[Task],
+        now_s: float,
+        unreached: Collection[int],
     ) -> None:
         """Report a stall to the controller.
 
-        With the workers that the oldest chunk waits for, and the tensors that this one waits for.
+        With the workers that the oldest chunk waits for, or that do not answer, and the tensors
+        that this one waits for.
         """
         is_stalled = any(deadline.kind is DeadlineKind.STALL for deadline in due)
         if self._link is None or not is_stalled or now_s < self._reported_s + REPORT_S:
@@ -166,7 +185,7 @@ class Deadlines:
         submitted = SubmittedTensors.of(self._complete, (task.submitted for task in tasks))
         self._link.stalled(
             reducer.view.generation,
-            reducer.missing,
+            reducer.missing or sorted(unreached),
             submitted,
             reducer.silent_s(now_s),
             reducer.silent_tree,

@@ -81,6 +81,11 @@ class MissedResults:
         elif not known[1].is_settled:
             self._arrived.append((known[1], answer))
 
+    @property
+    def unreached(self) -> frozenset[int]:
+        """Workers that alone may have a result, and answer nobody; see `ResultFetcher`."""
+        return frozenset() if self._fetcher is None else self._fetcher.unreached
+
     def arrived(self) -> Iterator[tuple[Task, FetchAnswer]]:
         """Return the results that have arrived since the last call, or errors in their place."""
         while self._arrived:

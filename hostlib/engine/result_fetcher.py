@@ -15,6 +15,7 @@ from ..control.view import Member
 from ..errors import (
     HostlibError,
     PeerError,
+    PeerUnreachableError,
     ResultForgottenError,
     ResultTimeoutError,
     RoundClosedError,
@@ -58,6 +59,9 @@ class ResultFetcher:
         self._requests: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._is_closing = threading.Event()
+        self.unreached: frozenset[int] = frozenset()
+        """Workers that have not answered for UNREACHABLE_S, while another one has, but lacks the
+        result that is fetched now. Only they may have it, and the network is not to blame."""
 
     def request(self, request: Request) -> None:
         """Queue a request; from one thread only."""
@@ -75,7 +79,9 @@ class ResultFetcher:
         while not self._is_closing.is_set():
             request = self._requests.get()
             if request is not None:
-                self._on_fetched(request, self._answer(request))
+                answer = self._answer(request)
+                self.unreached = frozenset()
+                self._on_fetched(request, answer)
 
     def _answer(self, request: Request) -> FetchAnswer:
         try:
@@ -88,6 +94,8 @@ class ResultFetcher:
         what = f"tensor {request.tensor + 1}: the job went on without this worker"
         while not self._is_closing.is_set():
             errors: list[PeerError] = []
+            unreached: set[int] = set()
+            has_answer = False
             for member in request.members:
                 left_s = request.deadline_s - time.monotonic()
                 if left_s <= 0 or self._is_closing.is_set():
@@ -98,9 +106,15 @@ class ResultFetcher:
                     )
                 except PeerError as error:
                     errors.append(error)
+                    if isinstance(error, PeerUnreachableError):
+                        unreached.add(member.worker_id)
+                    elif isinstance(error, ResultTimeoutError):
+                        has_answer = True
             causes = "; ".join(str(error) for error in errors)
             has_hope = any(isinstance(error, ResultTimeoutError) for error in errors)
-            if time.monotonic() < give_up_s:
+            if time.monotonic() >= give_up_s and not request.is_optional:
+                self.unreached = frozenset(unreached if has_answer else ())
+            elif time.monotonic() < give_up_s:
                 has_hope |= any(not isinstance(error, ResultForgottenError) for error in errors)
             if time.monotonic() >= request.deadline_s or not has_hope:
                 return RoundClosedError(

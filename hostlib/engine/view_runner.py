@@ -213,7 +213,7 @@ class ViewRunner:
         reducer = self._reducer
         if reducer is None:
             return
-        if not reducer.is_waiting:
+        if not (reducer.is_waiting or self._missed.unreached):
             self._deadlines.note_progress(time.monotonic())  # no result is due: nothing stalls
         while self._queued and (limit is None or self._queued[0].number < limit):
             task = self._queued[0]
@@ -319,7 +319,8 @@ class ViewRunner:
     def keep_deadlines(self, now_s: float, generation: int) -> None:
         """Ask, report or give up where results do not come; see `Deadlines.keep`."""
         if self._reducer is not None:
-            self._deadlines.keep(self._reducer, self.unfinished, now_s, generation)
+            unreached = self._missed.unreached
+            self._deadlines.keep(self._reducer, self.unfinished, now_s, generation, unreached)
         else:
             self._deadlines.keep_without_view(self.unfinished, now_s, generation)
 

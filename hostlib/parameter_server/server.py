@@ -97,13 +97,13 @@ class ParameterServer(Closable):
         self._ends: dict[int, Answered] = {}
         self._gone_s: dict[int, float] = {}
         rows = options.hot or options.switch_groups
-        has_own_number = rows is None or bool(rows.udp_port)
+        shares_number = rows is not None and not rows.udp_port
         self._peers = PeerServer(
             address,
             port,
             token=token,
             credentials=credentials,
-            udp_address="" if has_own_number else rows.address or address,
+            udp_address=(rows and rows.address) or address if shares_number else "",
         )
         self.address, self.port, self.loop = address, self._peers.port, self._peers.loop
         self._latency: ServerLog | None = None

@@ -407,7 +407,9 @@ class UpdateService:
         if update.summed:
             self._return_sum(update)
             return
-        self.counters[_REFUSALS[type(error)]] += 1
+        # One that left its group while its sum was returned may come twice.
+        is_again = update.members[0].transfer_id and key_of_first(update) in self._refused
+        self.counters["repeated_updates" if is_again else _REFUSALS[type(error)]] += 1
         self._refuse(update, error)
 
     def _return_sum(self, update: IncomingUpdate) -> None:
@@ -432,13 +434,11 @@ class UpdateService:
         self.release(update)
 
     def _answer_sum(self, update: IncomingUpdate) -> None:
-        port = self._ports.of_sender(update)
-        if port is not None:
+        if (port := self._ports.of_sender(update)) is not None:
             port.on_committed(CommittedFrame(update.head.number, self._tables.state.num_commits, 0))
 
     def _refuse(self, update: IncomingUpdate, error: HostlibError) -> None:
-        port = self._ports.of_sender(update)
-        if port is not None:
+        if (port := self._ports.of_sender(update)) is not None:
             port.on_denied(update.head.number, error)
         self._free_refused(update)
 

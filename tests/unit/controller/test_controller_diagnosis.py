@@ -178,6 +178,27 @@ def test_stall_in_an_older_view_does_not_count_against_the_new_switches(tmp_path
     run(scenario())
 
 
+def test_workers_that_wait_in_two_views_get_a_third_one(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            members = await start_members(server.address, 3)
+            older = members[1].view.generation
+            members[1].is_slow = True
+            server.membership.replan("slots are shared again")
+            for member in members:
+                await member.until(lambda member=member: member.commits)
+            for member in (members[0], members[2]):
+                await report(member, 1)
+            stalled = pb.Stalled(generation=older, missing_workers=[0, 2], silent_s=1.1)
+            await members[1].send(stalled=stalled)
+            for member in members:
+                await member.until(lambda member=member: len(member.commits) == 2)
+                assert "the last view or the one before" in member.proposals[-1].reason
+            await close_all(*members)
+
+    run(scenario())
+
+
 def test_tables_are_compared_when_workers_hear_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

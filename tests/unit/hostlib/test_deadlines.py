@@ -86,8 +86,8 @@ class Clock:
         for each in tasks:
             self.deadlines.add(each)
 
-    def keep(self, now_s: float) -> None:
-        self.deadlines.keep(cast(Reducer, self.reducer), self.tasks, now_s, 1001)
+    def keep(self, now_s: float, *unreached: int) -> None:
+        self.deadlines.keep(cast(Reducer, self.reducer), self.tasks, now_s, 1001, unreached)
 
 
 def test_nothing_is_asked_before_a_deadline_is_due() -> None:
@@ -115,6 +115,19 @@ def test_stall_is_asked_about_first_and_then_reported() -> None:
     clock.deadlines.note_progress(STALL_S + 2 * REPORT_S)
     clock.keep(STALL_S + 2 * REPORT_S)
     assert clock.reducer.asked_s == []
+
+
+def test_a_worker_that_alone_has_a_missed_result_and_answers_nobody_is_reported() -> None:
+    link = DriverLink()
+    clock = Clock(link=link)
+    clock.reducer.is_waiting, clock.reducer.missing = False, []
+    clock.keep(STALL_S)
+    clock.keep(STALL_S + REPORT_AFTER_S)
+    assert link.reports == []
+    clock.deadlines.next_s = 0.0
+    for now_s in (2 * STALL_S, 2 * STALL_S + REPORT_AFTER_S):
+        clock.keep(now_s, 3)
+    assert link.reports == [(1000, [3])]
 
 
 def test_report_names_the_tensors_that_wait_and_the_last_complete_ones() -> None:

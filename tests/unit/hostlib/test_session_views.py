@@ -95,6 +95,40 @@ def test_worker_that_lags_at_an_abort_gets_missing_results_before_it_goes_on() -
             np.testing.assert_array_equal(future.result(60), 2 * array)
 
 
+def test_source_of_a_missed_result_that_answers_nobody_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without it, the workers behind would wait for each other, and nobody would know why."""
+    monkeypatch.setattr("switchfold.hostlib.engine.result_fetcher.UNREACHABLE_S", 0.2)
+    switch = FakeSwitch(3, slot_count=16)
+    deliver = switch.deliver
+
+    def lose(worker_id: int, to: int | None, row: NDArray[np.uint8]) -> None:
+        if to in (None, 2):
+            deliver(worker_id, to, row)
+
+    switch.deliver = lose
+    with closing(ViewDriver(switch, range(3))) as driver:
+        array = np.arange(4 * 32, dtype=np.int32)
+        futures = [session.allreduce(array) for session in driver.sessions.values()]
+        futures[2].result(60)
+        positions = driver.propose(is_abort=True)
+        driver.peers[2].close()
+        switch.deliver = deliver
+        assert driver.commit(positions, {100: 2}) == 1
+        for worker_id in (0, 1):
+            link = driver.links[worker_id]
+            with link.changed:
+                assert link.changed.wait_for(lambda link=link: link.reports, 60)
+            assert link.reports[0] == (driver.generation, [2])
+            assert not futures[worker_id].done()
+        # So the controller evicts it, and the others do the tensor again.
+        driver.kill(2)
+        driver.change({101: 2}, is_abort=True)
+        for worker_id in (0, 1):
+            np.testing.assert_array_equal(futures[worker_id].result(60), 2 * array)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_changes_of_all_kinds_one_after_the_other(seed: int) -> None:
     chooser = random.Random(seed)
