@@ -194,7 +194,7 @@ class Scene:
         """Return what the workers, the controller and the switches say now: of failed drills."""
         last = {worker_id: worker.lines[-1:] for worker_id, worker in self.workers.items()}
         try:
-            views = [f"{view}" for view in self.shown.views[-3:]]
+            views = [str(view) for view in self.shown.views[-3:]]
         except ControllerError as error:
             views = [str(error)]
         names = ("controller", *(switch.name for switch in self.testbed.topology.switches))

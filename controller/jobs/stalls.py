@@ -183,9 +183,7 @@ class Stalls:
 
     def is_everybody(self, workers: set[WorkerId], generation: Generation, now_s: float) -> bool:
         """Return whether no worker has progress in this view, all at the same time."""
-        fresh = self._fresh(workers, generation, now_s)
-        still = [report for report in fresh.values() if now_s - report.at_s <= STILL_S]
-        return bool(workers) and len(still) == len(workers)
+        return self._still_in(workers, now_s) == {generation}
 
     def are_apart(self, workers: set[WorkerId], now_s: float) -> bool:
         """Return whether no worker has progress, all at the same time, but not all in one view.
@@ -193,9 +191,7 @@ class Stalls:
         Some wait in the view that a change has begun, for others that end tensors in the one before
         and wait there, such as for a member that was cut off in between.
         """
-        reports = [self._reports[worker] for worker in workers if worker in self._reports]
-        still = [report for report in reports if now_s - report.at_s <= STILL_S]
-        return len(still) == len(workers) and len({report.generation for report in still}) > 1
+        return len(self._still_in(workers, now_s)) > 1
 
     def have_all_lost(self, workers: set[WorkerId], generation: Generation, now_s: float) -> bool:
         """Return whether all workers have reported this view of late, and each misses another."""
@@ -208,6 +204,13 @@ class Stalls:
         self._repaired_s = now_s
         self._reports.clear()
         return is_again
+
+    def _still_in(self, workers: set[WorkerId], now_s: float) -> set[Generation]:
+        """Return the views in which workers wait, if all of them do; else none."""
+        reports = [self._reports[worker] for worker in workers if worker in self._reports]
+        are_still = all(now_s - report.at_s <= STILL_S for report in reports)
+        is_everybody = are_still and len(reports) == len(workers)
+        return {report.generation for report in reports} if is_everybody else set()
 
     def _fresh(
         self, workers: set[WorkerId], generation: Generation, now_s: float

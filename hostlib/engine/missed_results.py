@@ -83,8 +83,9 @@ class MissedResults:
 
     @property
     def unreached(self) -> frozenset[int]:
-        """Workers that alone may have a result, and answer nobody; see `ResultFetcher`."""
-        return frozenset() if self._fetcher is None else self._fetcher.unreached
+        """Workers that alone may have a result of the view at work, and answer nobody."""
+        needed = (request for request, _ in self._requests.values() if not request.is_optional)
+        return frozenset[int]().union(*(request.unreached for request in needed))
 
     def arrived(self) -> Iterator[tuple[Task, FetchAnswer]]:
         """Return the results that have arrived since the last call, or errors in their place."""

@@ -34,7 +34,7 @@ FetchAnswer = RetainedResult | HostlibError
 OnFetched = Callable[["Request", FetchAnswer], None]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False)
 class Request:
     """One result to fetch."""
 
@@ -46,6 +46,9 @@ class Request:
     """When to give up (monotonic clock)."""
     is_optional: bool = False
     """Whether the result may also come by the streams."""
+    unreached: frozenset[int] = frozenset()
+    """Workers that have not answered for UNREACHABLE_S, while another one has, but lacks the
+    result: only they may have it, and the network is not to blame. Set by the fetcher."""
 
 
 @final
@@ -59,9 +62,6 @@ class ResultFetcher:
         self._requests: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._is_closing = threading.Event()
-        self.unreached: frozenset[int] = frozenset()
-        """Workers that have not answered for UNREACHABLE_S, while another one has, but lacks the
-        result that is fetched now. Only they may have it, and the network is not to blame."""
 
     def request(self, request: Request) -> None:
         """Queue a request; from one thread only."""
@@ -79,9 +79,7 @@ class ResultFetcher:
         while not self._is_closing.is_set():
             request = self._requests.get()
             if request is not None:
-                answer = self._answer(request)
-                self.unreached = frozenset()
-                self._on_fetched(request, answer)
+                self._on_fetched(request, self._answer(request))
 
     def _answer(self, request: Request) -> FetchAnswer:
         try:
@@ -95,7 +93,6 @@ class ResultFetcher:
         while not self._is_closing.is_set():
             errors: list[PeerError] = []
             unreached: set[int] = set()
-            has_answer = False
             for member in request.members:
                 left_s = request.deadline_s - time.monotonic()
                 if left_s <= 0 or self._is_closing.is_set():
@@ -108,13 +105,11 @@ class ResultFetcher:
                     errors.append(error)
                     if isinstance(error, PeerUnreachableError):
                         unreached.add(member.worker_id)
-                    elif isinstance(error, ResultTimeoutError):
-                        has_answer = True
             causes = "; ".join(str(error) for error in errors)
             has_hope = any(isinstance(error, ResultTimeoutError) for error in errors)
-            if time.monotonic() >= give_up_s and not request.is_optional:
-                self.unreached = frozenset(unreached if has_answer else ())
-            elif time.monotonic() < give_up_s:
+            if time.monotonic() >= give_up_s:
+                request.unreached = frozenset(unreached if has_hope else ())
+            else:
                 has_hope |= any(not isinstance(error, ResultForgottenError) for error in errors)
             if time.monotonic() >= request.deadline_s or not has_hope:
                 return RoundClosedError(

@@ -97,13 +97,10 @@ class ParameterServer(Closable):
         self._ends: dict[int, Answered] = {}
         self._gone_s: dict[int, float] = {}
         rows = options.hot or options.switch_groups
-        shares_number = rows is not None and not rows.udp_port
+        # Of a UDP port with the number of the TCP port, if there is one.
+        udp_address = (rows.address or address) if rows is not None and not rows.udp_port else ""
         self._peers = PeerServer(
-            address,
-            port,
-            token=token,
-            credentials=credentials,
-            udp_address=(rows and rows.address) or address if shares_number else "",
+            address, port, token=token, credentials=credentials, udp_address=udp_address
         )
         self.address, self.port, self.loop = address, self._peers.port, self._peers.loop
         self._latency: ServerLog | None = None

@@ -25,10 +25,13 @@ from switchfold.hostlib.control import controller_channel, controller_link, kept
 from switchfold.hostlib.control.kept_stream import KeptStream
 from switchfold.hostlib.control.session_api import session_pb2 as api
 from switchfold.hostlib.control.view import Endpoint, JobView, Member
+from switchfold.hostlib.engine.missed_results import MissedResults
 from switchfold.hostlib.engine.result_fetcher import FetchAnswer, Request, ResultFetcher
 from switchfold.hostlib.errors import (
     HostlibError,
     PeerClosedError,
+    PeerUnreachableError,
+    ResultTimeoutError,
     SessionBrokenError,
     ThreadFailedError,
 )
@@ -42,6 +45,7 @@ from switchfold.hostlib.parameter_server.tables import TableClient
 from switchfold.hostlib.parameter_server.transfers.replicas import log_follower
 from switchfold.hostlib.peers import PeerServer
 from switchfold.hostlib.peers.event_loop import EventLoop
+from time_bound import wait_until
 
 WAIT_S = 60.0
 DEFECTS = [MemoryError("planted"), SystemExit("planted")]
@@ -169,6 +173,29 @@ def test_fetcher_answers_and_goes_on(
         check(error, "switchfold-fetch", caplog)
         assert answers.get(timeout=WAIT_S) is result
         fetcher.close()
+
+
+def test_only_requests_of_the_view_at_work_say_who_is_unreached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is fetched for a view that was left says nothing of the next one."""
+    monkeypatch.setattr("switchfold.hostlib.engine.result_fetcher.UNREACHABLE_S", 0.0)
+    view: Any = SimpleNamespace(
+        worker_id=0, members=[Member(worker_id=i, peer_port=1) for i in range(3)]
+    )
+    task: Any = SimpleNamespace(number=0, is_settled=False, deadline_s=time.monotonic() + WAIT_S)
+
+    def fetch(member: Member, *_: Any, **__: Any) -> Any:
+        raise PeerUnreachableError("gone") if member.worker_id == 1 else ResultTimeoutError("late")
+
+    with PeerServer(LOOPBACK) as server:
+        monkeypatch.setattr(server, "fetch_result", fetch)
+        missed = MissedResults(server, lambda call: call())
+        missed.ask_for(task, view, 1)
+        wait_until(lambda: missed.unreached == {1}, "the unreached worker")
+        missed.forget_all()
+        assert missed.unreached == frozenset()
+        missed.close()
 
 
 def greet(message: api.WorkerMessage, _: Any) -> list[api.ControllerMessage]:

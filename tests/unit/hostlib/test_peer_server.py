@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 import socket
 import threading
 import time
@@ -84,29 +83,22 @@ def servers() -> Iterator[list[PeerServer]]:
 
 @pytest.mark.parametrize("num_taken", [1, PORT_TRIES])
 def test_any_port_is_free_for_udp_as_well(num_taken: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel chooses TCP ports whose numbers are taken for UDP so many times."""
-    listen, tries = PeerServer._listen, itertools.count(1)
+    tried: list[int] = []
 
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
-        taken.bind((LOOPBACK, 0))
-        taken_port = taken.getsockname()[1]
+    def open_rarely(address: str, port: int) -> socket.socket:
+        tried.append(port)
+        if len(tried) <= num_taken:
+            raise PortTakenError(f"UDP port {port} is taken")
+        return open_udp(address, port)
 
-        def choose(address: str, port: int) -> socket.socket:
-            if next(tries) > num_taken:
-                return listen(address, port)
-            listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            listener.bind((address, taken_port))
-            return listener
-
-        monkeypatch.setattr(PeerServer, "_listen", staticmethod(choose))
-        if num_taken == PORT_TRIES:
-            with pytest.raises(PortTakenError, match=str(taken_port)):
-                PeerServer(LOOPBACK, udp_address=LOOPBACK)
-            return
-        with closing(PeerServer(LOOPBACK, udp_address=LOOPBACK)) as server:
-            assert server.port != taken_port
-            open_udp(LOOPBACK, server.port).close()
+    monkeypatch.setattr("switchfold.hostlib.peers.server.open_udp", open_rarely)
+    if num_taken == PORT_TRIES:
+        with pytest.raises(PortTakenError, match="is taken"):
+            PeerServer(LOOPBACK, udp_address=LOOPBACK)
+        assert len(tried) == PORT_TRIES
+        return
+    with closing(PeerServer(LOOPBACK, udp_address=LOOPBACK)) as server:
+        assert server.port == tried[-1] != tried[0]
 
 
 def assert_same(fetched: RetainedResult, original: RetainedResult) -> None:
