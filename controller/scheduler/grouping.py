@@ -58,6 +58,8 @@ class PlanGoal:
     aim: PlanAim = PlanAim.SUM_OF_COMMITS
     earliest_commit_s: float = 0.0
     """When the server applies the last update before the batch."""
+    join_ratio: float = 1.0
+    """For groups at switches; see SchedulerOptions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,7 +225,7 @@ def _setting(
         mixed_hosts=_mixed_hosts(alike, shared),
         summable=_summable(ordered, usable.most_members),
         gatherings=Gatherings(residual, ordered, now_s, alike, shared),
-        switches=SwitchAdding(ordered, now_s, usable.switches),
+        switches=SwitchAdding(ordered, now_s, usable.switches, goal.join_ratio),
         shared=shared,
         is_makespan=goal.aim is PlanAim.LAST_COMMIT,
     )

@@ -81,6 +81,7 @@ class JobTransfers:
                 most_queued_updates=config.most_queued,
                 relay_max=config.relay_max,
                 relay_wait_s=config.grant_wait_s / 2,
+                join_ratio=config.join_ratio,
                 commit_order=CommitOrder.SEQUENCE,  # as servers apply updates
                 gather_wait_s=min(config.gather_wait_s, config.grant_wait_s / 2),
                 switch_wait_s=min(config.batch_wait_s, config.grant_wait_s / 2),

@@ -77,6 +77,9 @@ class TransferConfig:
     relay_slack_s: float = 0.5
     """A server sends a model itself so long after the planned time, if a relay has not delivered
     it."""
+    join_ratio: float = 3.0
+    """A worker joins a group at the switch or a chain of models if the sum of their times is at
+    most so many times what it is if this worker follows alone."""
     overdue_ratio: float = 3.0
     """A granted update that is not delivered after so many times its planned time is withdrawn."""
     overdue_least_s: float = 5.0
@@ -117,8 +120,9 @@ class TransferConfig:
         if not 0 <= self.kappa <= 1e6:
             raise ConfigError("[transfers] kappa must lie in 0..1e6")
         self._check_models()
-        if not 1 <= self.overdue_ratio <= 1000:
-            raise ConfigError("[transfers] overdue_ratio must lie in 1..1000")
+        for name in ("join_ratio", "overdue_ratio"):
+            if not 1 <= getattr(self, name) <= 1000:
+                raise ConfigError(f"[transfers] {name} must lie in 1..1000")
         if self.grant_wait_s > self.server_wait_s:
             raise ConfigError(
                 f"[transfers] grant_wait_s is {self.grant_wait_s:g}, above server_wait_s "

@@ -46,11 +46,13 @@ class LeafOrders:
         *,
         most_members: int,
         last_positions: Mapping[int, int] | None = None,
+        join_ratio: float = 1.0,
     ) -> None:
         """`switches`: by leaf, the hosts below it.
 
         `last_positions`: by transfer id, the last place in the batch (from 1) that each may have; a
-        group that would push another update beyond its own is left out.
+        group that would push another update beyond its own is left out. `join_ratio`: see
+        SchedulerOptions.
         """
         self._residual = residual
         self._now_s = now_s
@@ -58,6 +60,7 @@ class LeafOrders:
         self._leaf_of = {host: leaf for leaf, below in switches.items() for host in below}
         self._most_members = most_members
         self._last_positions = last_positions
+        self._join_ratio = join_ratio
 
     def of(self, ordered: Sequence[TransferRequest]) -> list[list[TransferRequest]]:
         """Return other orders of a batch that may be better; none if there are no groups.
@@ -110,7 +113,7 @@ class LeafOrders:
     ) -> _Unit | None:
         """Return the first group of updates at one leaf, None if there is none."""
         first = tuple(islice(mates, self._most_members))
-        adding = SwitchAdding(first, self._now_s, self._switches)
+        adding = SwitchAdding(first, self._now_s, self._switches, self._join_ratio)
         group = adding.best_at(self._leaf_of[first[0].worker], self._residual)
         if group is None:
             return None

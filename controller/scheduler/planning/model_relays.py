@@ -47,13 +47,17 @@ class _Chain:
 
 
 def plan_relays(
-    residual: ResidualNetwork, requests: Sequence[ModelRequest], now_s: float, most: int
+    residual: ResidualNetwork,
+    requests: Sequence[ModelRequest],
+    now_s: float,
+    most: int,
+    join_ratio: float = 1.0,
 ) -> list[ModelGrant]:
     """Return when models of one server travel, chain after chain; they are reserved in `residual`.
 
-    A chain begins with the worker that would have its model first. One joins it if all together
-    have their models earlier so than if this one had its own after the others. Chains have `most`
-    workers at most; one that may not relay has its model alone. Cost of n requests: O(n^2) plans;
+    A chain begins with the worker that would have its model first. One joins it if the sum of the
+    times until all have their models is at most `join_ratio` times what it is if this one has its
+    own after the others. Chains have `most` workers at most; one that may not relay has its model alone. Cost of n requests: O(n^2) plans;
     n is at most the size of a batch.
     """
     network = residual.network
@@ -73,10 +77,10 @@ def plan_relays(
             grants.append(ModelGrant(request=request, links=(), spans=(), end_s=now_s))
             waiting.remove(request)
             continue
-        for end_s, _, other in alone[1:]:
+        for *_, other in alone[1:]:
             if len(chain.requests) == most:
                 break
-            chain = _joined(residual, chain, other, end_s - now_s, now_s) or chain
+            chain = _joined(residual, chain, other, now_s, join_ratio) or chain
         for links in chain.hops:
             residual.reserve(links, chain.spans)
         grants += chain.grants()
@@ -85,7 +89,7 @@ def plan_relays(
 
 
 def _joined(
-    residual: ResidualNetwork, chain: _Chain, other: _Chain, alone_s: float, now_s: float
+    residual: ResidualNetwork, chain: _Chain, other: _Chain, now_s: float, join_ratio: float
 ) -> _Chain | None:
     """Return a chain with one more worker, None if that gains nothing or is not possible."""
     network, last, (request,) = residual.network, chain.requests[-1], other.requests
@@ -99,6 +103,7 @@ def _joined(
         return None
     spans = residual.plan([*used, *links], request.bits, now_s)
     count = len(chain.requests)
-    if (count + 1) * spans[-1].end_s > count * chain.end_s + chain.end_s + alone_s:
+    apart_s = (count + 1) * (chain.end_s - now_s) + other.end_s - now_s
+    if (count + 1) * (spans[-1].end_s - now_s) > join_ratio * apart_s:
         return None
     return _Chain(requests=[*chain.requests, request], hops=[*chain.hops, links], spans=spans)

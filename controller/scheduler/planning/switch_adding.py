@@ -26,10 +26,12 @@ class SwitchAdding:
         ordered: Sequence[TransferRequest],
         now_s: float,
         switches: Mapping[str, frozenset[str]],
+        join_ratio: float = 1.0,
     ) -> None:
-        """`switches`: by leaf, the hosts below it."""
+        """`switches`: by leaf, the hosts below it. `join_ratio`: see SchedulerOptions."""
         self._ordered = ordered
         self._now_s = now_s
+        self._join_ratio = join_ratio
         self._switches = dict(sorted(switches.items()))
 
     def __bool__(self) -> bool:
@@ -55,8 +57,8 @@ class SwitchAdding:
     ) -> GroupDraft | None:
         """Return the group whose packets a leaf adds, if any.
 
-        Each further member must be worth it: the sum of commit times is less than if it followed
-        the group by itself.
+        Each further member must be worth it: the sum of commit times is at most `join_ratio` times
+        what it is if it follows the group by itself.
         """
         below = self._switches[switch]
         best: GroupDraft | None = None
@@ -69,8 +71,9 @@ class SwitchAdding:
                 break
             if best:
                 alone_s = max(self._alone_s(member, best, residual), best.end_s)
-                apart_s = (count - 1) * best.end_s + alone_s
-                if count * group.end_s >= apart_s + _EPSILON_S:
+                apart_s = (count - 1) * best.end_s + alone_s - count * self._now_s
+                together_s = count * (group.end_s - self._now_s)
+                if together_s >= self._join_ratio * apart_s + _EPSILON_S:
                     break
             best = group
         return best if best and len(best.legs) > 1 else None

@@ -91,6 +91,7 @@ def _best_plan(  # noqa: PLR0917 - what a batch has
     goal = PlanGoal(
         aim=PlanAim.LAST_COMMIT if is_synchronous else PlanAim.SUM_OF_COMMITS,
         earliest_commit_s=queue.last_commit_s if is_sequence else 0.0,
+        join_ratio=options.join_ratio,
     )
     plan = plan_groups(residual, ordered, now_s, places, goal=goal)
     if not places.switches:
@@ -102,6 +103,7 @@ def _best_plan(  # noqa: PLR0917 - what a batch has
         usable.switches,
         most_members=usable.most_members,
         last_positions=_last_positions(ordered, queue, options),
+        join_ratio=options.join_ratio,
     )
     others = [
         plan_groups(residual, order, now_s, places, goal=goal) for order in by_leaf.of(ordered)

@@ -91,7 +91,7 @@ class ModelTransfers:
                 continue
             coming, waiting = self._coming.get(server), list(queue.waiting.values())
             if self._relay_max > 1:
-                planned = plan_relays(residual, waiting, now_s, self._relay_max)
+                planned = plan_relays(residual, waiting, now_s, self._relay_max, options.join_ratio)
             elif coming is None:
                 planned = order_models(residual, waiting, now_s)
             else:

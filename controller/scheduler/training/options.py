@@ -47,6 +47,11 @@ class SchedulerOptions:
     models wait while their server's link is full, so that several wait together. Ours."""
     relay_wait_s: float = math.inf
     """But the oldest request of a model waits for so long at most. Ours."""
+    join_ratio: float = 1.0
+    """A worker joins a group at a switch or a chain of models if the sum of their times is at most
+    so many times what it is if this worker follows alone. With 1, a batch's sum is least. With
+    more, workers stay together: one that goes alone has the server's link for itself, and comes
+    alone again. Ours."""
     commit_order: CommitOrder = CommitOrder.ARRIVAL
     """In which order a server applies updates. Ours."""
     learning_rate: LearningRateRule | None = None
@@ -80,6 +85,7 @@ class SchedulerOptions:
                 f" {self.most_queued_updates}: models that are relayed do not wait for updates;"
                 " leave out one of them"
             )
+        check_finite("join_ratio", self.join_ratio, 1)
         if self.relay_wait_s != math.inf:
             check_finite("relay_wait_s", self.relay_wait_s, 0)
         if self.most_queued_updates is not None:

@@ -59,6 +59,15 @@ def test_a_slightly_slower_worker_joins_if_all_together_gain() -> None:
     assert grants[1].relayed_by == "h1"
 
 
+def test_with_a_join_ratio_a_slower_worker_joins() -> None:
+    """At 25 Mbit/s: 4 s for each of three, instead of 1, 1 and 5 s; at 10 Mbit/s, 10 s for each."""
+    options = SchedulerOptions(relay_max=8, join_ratio=2.0)
+    for slow, ends_s in ((25, [4.0, 4.0, 4.0]), (10, [1.0, 1.0, 11.0])):
+        network = star(2, others={"h3": slow})
+        grants = granted(TransferScheduler(network, {SERVER: 0}, options), 1, 2, 3)
+        assert [grant.end_s for grant in grants] == pytest.approx(ends_s)
+
+
 def test_a_chain_has_so_many_workers_at_most() -> None:
     grants = granted(relaying(star(5), relay_max=2), 1, 2, 3, 4, 5)
     assert [grant.relayed_by for grant in grants] == [None, "h1", None, "h3", None]
@@ -177,6 +186,8 @@ def test_any_chains_fit_into_the_links(rates: list[int], relay_max: int) -> None
 def test_options_that_make_no_sense_are_refused() -> None:
     with pytest.raises(InvalidTransferError, match="relay_max is 0"):
         SchedulerOptions(relay_max=0)
+    with pytest.raises(InvalidTransferError, match="join_ratio"):
+        SchedulerOptions(join_ratio=0.9)
     with pytest.raises(InvalidTransferError, match="relay_wait_s"):
         SchedulerOptions(relay_wait_s=-1.0)
     with pytest.raises(InvalidTransferError, match="leave out one of them"):

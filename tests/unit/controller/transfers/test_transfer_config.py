@@ -57,6 +57,7 @@ def test_command_line_chooses_the_log(tmp_path: Path):
             "relay_max is 2, and most_queued_updates 3: models that are relayed do not wait",
         ),
         ("overdue_ratio = 0.5", "overdue_ratio must lie in 1..1000"),
+        ("join_ratio = 0.5", "join_ratio must lie in 1..1000"),
         ('learning_rate = "half"', "learning_rate 'half' is none of none, square_root, inverse"),
         ("kappa = -1", "kappa must lie in 0..1e6"),
         ("max_stations = 0", "max_stations must be at least 1"),
