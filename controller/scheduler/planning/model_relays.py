@@ -57,8 +57,8 @@ def plan_relays(
 
     A chain begins with the worker that would have its model first. One joins it if the sum of the
     times until all have their models is at most `join_ratio` times what it is if this one has its
-    own after the others. Chains have `most` workers at most; one that may not relay has its model alone. Cost of n requests: O(n^2) plans;
-    n is at most the size of a batch.
+    own after the others. Chains have `most` workers at most; one that may not relay has its model
+    alone. Cost of n requests: O(n^2) plans; n is at most the size of a batch.
     """
     network = residual.network
     waiting: list[ModelRequest] = sorted(requests, key=lambda each: (each.worker, each.transfer_id))

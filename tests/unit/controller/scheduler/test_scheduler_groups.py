@@ -15,10 +15,10 @@ from switchfold.controller.scheduler.grouping import AggregationPlaces, BatchPla
 from switchfold.controller.scheduler.network import ResidualNetwork, TransferNetwork
 from switchfold.controller.scheduler.ordering import order_transfers
 from switchfold.controller.scheduler.planning.alike_hosts import AlikeHosts
+from switchfold.controller.scheduler.planning.switch_adding import SwitchAdding
 from switchfold.controller.scheduler.residual_rate import RateSpan
-from switchfold.controller.scheduler.scheduler import SchedulerOptions, TransferScheduler
 from switchfold.controller.scheduler.transfers import TransferRequest
-from transfer_cases import SERVER, UPDATE_BYTES, grants_of, push, star
+from transfer_cases import SERVER, UPDATE_BYTES, push, star
 
 MEGABYTE = 1_000_000
 NOWHERE = AggregationPlaces()
@@ -119,14 +119,11 @@ def test_slow_worker_is_no_member_of_a_switch_group() -> None:
 def test_with_a_join_ratio_a_slower_worker_is_a_member(slow: int, members: int) -> None:
     """At 25 Mbit/s: 4 times 4 s, instead of 3 times 1 s and 5 s; at 10 Mbit/s, 4 times 10 s."""
     network = star(4, others={"h4": slow})
-    places = AggregationPlaces(switches={"s1": frozenset(f"h{n}" for n in range(1, 5))})
-    options = SchedulerOptions(places=places, join_ratio=2.5)
-    scheduler = TransferScheduler(network, {SERVER: 0}, options)
-    for request in SIX[:4]:
-        scheduler.submit(request, 0.0)
-    grants = grants_of(scheduler.decide(1.0))
-    assert grants[0].group is not None
-    assert len(grants[0].group.members) == members
+    below = frozenset(f"h{n}" for n in range(1, 5))
+    adding = SwitchAdding(SIX[:4], 5.0, {"s1": below}, 2.5)
+    found = adding.best_at("s1", ResidualNetwork(network))
+    assert found is not None
+    assert len(found.legs) == members
 
 
 def test_two_workers_of_one_host_are_not_added_in_one_switch_group() -> None:
