@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The systems that train: parameter servers with and without the scheduler, and a ring."""
+"""The systems that train: by parameter servers or sums among workers, scheduled or not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FabricContender:
     is_served: bool = True
     """Whether a parameter server has the model; else workers sum among themselves, in step."""
     is_scheduled: bool = False
-    """Whether the controller's scheduler plans when updates travel."""
+    """Whether the controller's scheduler plans when updates travel, or sums among workers."""
     is_stepwise: bool = False
     """Whether workers are in step: each version of the model has one more update of all of them."""
     is_grouping: bool = False
@@ -43,6 +43,7 @@ class FabricContender:
         return ""
 
 
+ALLREDUCE: Final = "allreduce"
 BASELINE: Final = "plain"
 CHAIN: Final = "chain"
 RING: Final = "ring"
@@ -82,6 +83,14 @@ CONTENDERS: Final = {
             name=RING,
             title="TCP ring, synchronous",
             is_served=False,
+            is_stepwise=True,
+            learning_rate=0.4,
+        ),
+        FabricContender(
+            name=ALLREDUCE,
+            title="scheduled allreduce, synchronous",
+            is_served=False,
+            is_scheduled=True,
             is_stepwise=True,
             learning_rate=0.4,
         ),

@@ -4,9 +4,9 @@
 
 Worker processes on a testbed train a perceptron and a topic model: by a parameter server, by the
 same server with updates and models that the controller's scheduler plans, by a chain of two
-servers, and by a ring. All contenders of a seed see the same links and computing times, one after
-the other, in the settings of the simulator's grid. Each final model must be the sum of the updates
-that were applied.
+servers, by a ring, and by sums among workers that the scheduler plans. All contenders of a seed see
+the same links and computing times, one after the other, in the settings of the simulator's grid.
+Each final model must be the sum of the updates that were applied.
 
 examples:
   switchfold bench fabric --seeds 5 --out results
@@ -31,6 +31,7 @@ sys.path[:0] = [str(ROOT)]
 
 from benchmarks.fabric import report  # noqa: E402
 from benchmarks.fabric.contenders import (  # noqa: E402
+    ALLREDUCE,
     BASELINE,
     CONTENDERS,
     RING,
@@ -69,6 +70,13 @@ up to as much again; updates here take a sixth of a second. Only one contender's
 BITS_PER_S_OF_CORE: Final = 10_000_000
 """What processes, in Python and through a switch in software, move beside their training."""
 CONTROL_TRIPS: Final = 50
+STEPWISE_PAIRS: Final = (
+    (SYNCHRONOUS, SYNCHRONOUS_PS),
+    (SYNCHRONOUS, RING),
+    (ALLREDUCE, RING),
+    (ALLREDUCE, SYNCHRONOUS),
+)
+"""Compared if both were run."""
 QUICK: Final[dict[str, Any]] = {
     "workloads": "perceptron",
     "links": "tenth-halved",
@@ -271,14 +279,12 @@ class FabricEvaluation:
     def _conclude(self, workload: FabricWorkload, rows: list[dict[str, Any]]) -> None:
         names = list(dict.fromkeys(row["contender"] for row in rows))
         pairs = [(name, BASELINE) for name in names if name != BASELINE]
-        pairs += [
-            (SYNCHRONOUS, other)
-            for other in (SYNCHRONOUS_PS, RING)
-            if {SYNCHRONOUS, other} <= set(names)
-        ]
+        in_step = [pair for pair in STEPWISE_PAIRS if set(pair) <= set(names)]
         keys = {"target_s": ""} | ({"best_target_s": "best rates, "} if workload.has_rate else {})
-        for name, other in pairs:
-            for key, what in keys.items():
+        compared = [(*pair, keys) for pair in pairs]
+        compared += [(*pair, keys | {"iteration_s": "iterations, "}) for pair in in_step]
+        for name, other, whats in compared:
+            for key, what in whats.items():
                 grid = report.grid_text(rows, name, key, other)
                 title = f"{CONTENDERS[name].title} against {CONTENDERS[other].title}"
                 self.say(f"\n{workload.title}, {what}{title}: times as fast\n\n{grid}")

@@ -32,7 +32,11 @@ def figures_of(
     rows = list(itertools.chain.from_iterable(record.rows))
     applied = record.applied
     seconds = max(row["done_s"] for row in rows) - record.began_s
-    limit = rates.server_limit if CONTENDERS[record.contender].is_served else rates.ring_limit
+    contender = CONTENDERS[record.contender]
+    if contender.is_served:
+        limit = rates.server_limit
+    else:
+        limit = rates.allreduce_limit if contender.is_scheduled else rates.ring_limit
     delays = [row["delay"] for row in applied]
     wanted = record.reached_version
     if wanted is not None:
@@ -45,6 +49,7 @@ def figures_of(
         "seconds": seconds,
         "updates": len(applied),
         "updates_per_s": len(applied) / seconds,
+        "iteration_s": seconds / len(record.versions) if contender.is_stepwise else None,
         "share_of_limit": len(applied) / limit(seconds),
         "target_s": record.target_s,
         "target_limit_s": limit_s,
@@ -67,6 +72,7 @@ def figures_of(
         },
         "busy_share": cpu["busy"] / cpu["total"] if cpu["total"] else 0.0,
         "server_counters": dict(record.server_counters),
+        "worker_counters": dict(record.worker_counters),
     }
 
 
@@ -151,16 +157,17 @@ def speed_ups(
 ) -> Spread:
     """Return by how much less time a contender takes, seed by seed; None where one never ends.
 
-    Joined evaluations may have several runs of the baseline with one seed: their median counts.
+    Nor is it known of earlier results that do not have the key. Joined evaluations may have several
+    runs of the baseline with one seed: their median counts.
     """
     others: defaultdict[int, list[float]] = defaultdict(list)
     for other in baseline:
-        if other[key]:
+        if other.get(key):
             others[other["seed"]].append(other[key])
     return Spread.of_known(
         [
             statistics.median(others[run["seed"]]) / run[key]
-            if run[key] and others[run["seed"]]
+            if run.get(key) and others[run["seed"]]
             else None
             for run in runs
         ]

@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.fabric.chain import ChainHead
 from benchmarks.fabric.run_plan import RunPlan
-from benchmarks.fabric.trainers import TIMEOUT_S, FabricTrainer, RingTrainer, ServedTrainer
+from benchmarks.fabric.trainers import TIMEOUT_S, FabricTrainer, make_trainer
 from switchfold.hostlib.parameter_server import ParameterServer, ServerOptions
 from switchfold.hostlib.parameter_server.transfers import CommittedUpdate
 
@@ -51,7 +51,7 @@ class ServerProcess:
         return verbs
 
     def open(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Serve a run; return the port. A ring has no server, and few servers have a replica."""
+        """Serve a run; return the port. Not all runs have a server, and few servers a replica."""
         plan = RunPlan.of(request)
         if not (plan.is_chained if self._is_tail else plan.is_served):
             return {"port": 0}
@@ -133,9 +133,7 @@ class WorkerProcess:
 
     def join(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Make the run's task and connections."""
-        plan = RunPlan.of(request)
-        kind = ServedTrainer if plan.is_served else RingTrainer
-        self._trainer = kind(plan, self._number, request["port"])
+        self._trainer = make_trainer(RunPlan.of(request), self._number, request["port"])
         return {}
 
     def start(self, _: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,11 +31,13 @@ COLOURS: Final = {
     "plain-synchronous": "#bdbdbd",
     "synchronous": "#6baed6",
     "ring": "#ff7f0e",
+    "allreduce": "#08519c",
 }
 TIMES_HEAD: Final = (
     "| contender | target, s | faster | at the best rate, s | faster | updates/s"
-    " | of the link's limit | updates to the target | that many at the limit, s |\n"
-    "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+    " | iteration in step, s | of the link's limit | updates to the target"
+    " | that many at the limit, s |\n"
+    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
 )
 NETWORK_HEAD: Final = (
     "| contender | delay: mean, p99 | added to a push, s: p50, p99 | get, s: p50, p99 "
@@ -64,11 +66,18 @@ def times_line(row: dict[str, Any], baseline: dict[str, Any]) -> str:
         known("best_target_s").text(1),
         speed_ups(runs, baseline["runs"], "best_target_s").text(2),
         known("updates_per_s").text(2),
+        iteration_text(runs),
         known("share_of_limit").text(2),
         known("reached_version").text(0),
         known("target_limit_s").text(1),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def iteration_text(runs: Sequence[dict[str, Any]]) -> str:
+    """Return how long an iteration in step takes; earlier results do not say it."""
+    found = [run["iteration_s"] for run in runs if run.get("iteration_s")]
+    return Spread.of(found).text(3) if found else "-"
 
 
 def network_line(row: dict[str, Any]) -> str:
@@ -125,6 +134,14 @@ def link_line(row: dict[str, Any]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def ungranted_text(row: dict[str, Any]) -> str:
+    """Return how many of a contender's updates had no grant; "": nobody grants any."""
+    if not CONTENDERS[row["contender"]].is_scheduled:
+        return ""
+    updates = sum(run["updates"] for run in row["runs"])
+    return f"{updates - sum(run['granted'] for run in row['runs'])} of {updates}"
+
+
 def messages_per_s(runs: Sequence[dict[str, Any]], share: str) -> float:
     """Return the updates per second of a worker while its link had this share of its rate."""
     found = [run["by_link_share"][share] for run in runs if share in run["by_link_share"]]
@@ -151,6 +168,13 @@ def cell_text(rows: Sequence[dict[str, Any]], workload: FabricWorkload) -> str:
         f"{CONTENDERS[row['contender']].title} {1e3 * max(r['overrun_s'] for r in row['runs']):.0f}"
         for row in rows
     ]
+    ungranted = [
+        f"{CONTENDERS[row['contender']].title}: {count}"
+        for row in rows
+        if (count := ungranted_text(row))
+    ]
+    if ungranted:
+        lines.append(f"\nupdates without a grant, of all: {'; '.join(ungranted)}")
     lines.append(
         f"\nprocessor busy {100 * min(busy):.0f} to {100 * max(busy):.0f} %; by how many ms"
         f" computing took longer than the trace says, mean of the worst run: {', '.join(late)}"

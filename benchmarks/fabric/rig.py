@@ -8,7 +8,8 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,16 +25,14 @@ from benchmarks.fabric.run_record import FabricRun, FabricRunError, SentUpdates
 from benchmarks.fabric.settings import Cell, ClusterSize, RateOverTime
 from benchmarks.fabric.tasks import FabricWorkload, TaskPlan, write_data
 from benchmarks.support.processor import read_times
+from benchmarks.support.transfers import restart_controller
 from benchmarks.transport.fabrics import module_environment
 from switchfold.bmv2_topos import Testbed, single_switch
 from switchfold.bmv2_topos.network.rate_trace import changing_rates
-from switchfold.bmv2_topos.processes import daemons
 from switchfold.bmv2_topos.processes.processes import read_records
-from switchfold.bmv2_topos.processes.tokens import controller_environment
 from switchfold.controller.cli.tolerance.ranks import TrainingRanks
 
 PEER_PORT: Final = 29_900
-_READY_S: Final = 120.0
 _SPARE_S: Final = 180.0
 """How much longer than its limit a run may take to end."""
 
@@ -68,7 +67,8 @@ class FabricRig:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.enter_context(self._ranks)
-            self._configure_controller()
+            values = {**self._transfers, "log": json.dumps(self.transfer_log)}
+            restart_controller(self.testbed, values)
             write_data(self.workload.name, self._data)
             self._stack = stack.pop_all()
         return self
@@ -89,21 +89,6 @@ class FabricRig:
     def transfer_log(self) -> str:
         """File of the controller's timeline."""
         return str(self.testbed.run_directory / "transfers.jsonl")
-
-    def _configure_controller(self) -> None:
-        """Start the controller again, with options of transfers."""
-        testbed = self.testbed
-        testbed.stop_controller()
-        config = testbed.run_directory / "controller.toml"
-        values = {**self._transfers, "log": json.dumps(self.transfer_log)}
-        lines = [f"{name} = {value}" for name, value in values.items()]
-        config.write_text("\n".join([config.read_text(), "[transfers]", *lines, ""]))
-        testbed.start(
-            "controller",
-            daemons.controller_command(config),
-            environment=controller_environment(testbed.run_directory),
-            ready_timeout_s=_READY_S,
-        )
 
     def run(
         self, contender: FabricContender, cell: Cell, learning_rate: float, limits: RunLimits
@@ -133,6 +118,7 @@ class FabricRig:
             learning_rate=learning_rate,
             began_s=began_s,
             rows=[answer["rows"] for answer in answers[: plan.num_workers]],
+            worker_counters=total_counters(answers[: plan.num_workers]),
             commits=served["commits"],
             num_copied=len(copied["commits"]),
             reads=[(time_s, worker) for time_s, worker in served["reads"]],
@@ -230,6 +216,11 @@ class FabricRig:
         return SentUpdates(by_version=by_version, model=model, replica=replica)
 
 
+def total_counters(answers: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the sums of the workers' counters, by name."""
+    return dict(sum((Counter[str](answer["counters"]) for answer in answers), Counter[str]()))
+
+
 def waits_for_grants(log: str, job: str) -> list[float]:
     """Return how long the scheduler had each request of a job until it granted it, in seconds."""
     asked: dict[tuple[int, int], float] = {}
@@ -237,7 +228,7 @@ def waits_for_grants(log: str, job: str) -> list[float]:
     with open(log, encoding="utf-8") as lines:
         for line in lines:
             event = json.loads(line)
-            if event["job"] != job:
+            if event["job"] != job or "transfer" not in event:  # as of allreduces
                 continue
             key = event["worker"], event["transfer"]
             if event["event"] == "requested":

@@ -60,7 +60,7 @@ class RunPlan:
     addresses: tuple[str, ...]
     """Of the workers' hosts, then the server's, then the one of a replica."""
     peer_port: int
-    """Of a ring."""
+    """Where workers listen that sum among themselves."""
     server_credentials: str
     """Folder of the server's certificate for the controller."""
 
@@ -136,8 +136,8 @@ class RunPlan:
 
     @property
     def staleness(self) -> int | None:
-        """How far workers may be ahead of each other; None: any number of iterations."""
-        return 0 if self.is_stepwise else None
+        """How far a server's workers may be ahead of each other; None: any number of iterations."""
+        return 0 if self.is_stepwise and self.is_served else None
 
     def tensor(self, *, is_mean: bool) -> TensorDefinition:
         """Return the model as servers have it; `is_mean`: of the updates of an iteration."""
@@ -161,7 +161,7 @@ class RunPlan:
             job_token=self.job_token,
         )
 
-    def transfers(self, credentials: str, place: int) -> TransferOptions:
+    def transfers(self, credentials: str | None, place: int) -> TransferOptions:
         """Return the options of a station; `place`: of its host. Without a scheduler, nobody is at
         the address, and updates leave at once.
         """

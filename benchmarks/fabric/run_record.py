@@ -31,7 +31,7 @@ class SentUpdates:
     """What the workers of a run say that they sent, and the model at its end."""
 
     by_version: Mapping[int, Sequence[Floats]]
-    """Updates that were applied; a step of a ring has one of each worker."""
+    """Updates that were applied; in step, each has one of each worker."""
     model: Floats
     replica: Floats | None = None
     """Of the tail of a chain."""
@@ -57,7 +57,7 @@ class FabricRun:
     rows: list[list[dict[str, Any]]]
     """Iterations by worker: the fields of IterationRow."""
     commits: list[dict[str, Any]]
-    """The server's, in their order: time_s and the fields of CommittedUpdate. None of a ring."""
+    """The server's, in their order: time_s and the fields of CommittedUpdate. Or there is none."""
     num_copied: int = 0
     """Commits of the server's replica."""
     reads: Sequence[tuple[float, int]] = ()
@@ -65,6 +65,8 @@ class FabricRun:
     link_samples: Sequence[LinkSample] = ()
     """Of the server's link."""
     server_counters: Mapping[str, int]
+    worker_counters: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Of all workers together."""
     processor_s: Mapping[str, float]
     """By kind of process, and `busy` and `total` of all cores."""
     job: str

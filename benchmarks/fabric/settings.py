@@ -19,7 +19,7 @@ from benchmarks.simulator.contenders import tau_max_of
 from benchmarks.simulator.link_trace import link_rate_changes, link_trace
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.traces import ComputeSetting, ComputeTrace, LinkSetting, LinkTrace
-from benchmarks.support.limits import ring_limit_s
+from benchmarks.support.limits import host_allreduce_limit_s, ring_limit_s
 from switchfold.bmv2_topos.network.rate_trace import LinkRateChange
 from switchfold.hostlib.schemes.tcp import TCP_FRAME_BYTES, TCP_PAYLOAD_BYTES
 
@@ -115,11 +115,20 @@ class RateOverTime:
 
     def ring_limit(self, until_s: float) -> float:
         """Return the most updates of a ring among the workers, n in each of its steps."""
+        return self._sum_limit(
+            until_s, lambda size, rates: ring_limit_s(size, min(rates), len(rates))
+        )
+
+    def allreduce_limit(self, until_s: float) -> float:
+        """Return the most updates of any sums among the workers, n in each of them."""
+        return self._sum_limit(until_s, host_allreduce_limit_s)
+
+    def _sum_limit(self, until_s: float, step_s: Callable[[int, list[float]], float]) -> float:
+        """`step_s` returns the least time of a sum of so many bytes over links of these rates."""
 
         def per_s(shares: dict[str, float]) -> float:
-            rate = self.size.rate_bits_per_s * min(shares[host] for host in self.size.hosts[:-1])
-            step_s = ring_limit_s(self.size.model_bytes, rate, self.size.num_workers)
-            return self.size.num_workers / step_s
+            rates = [self.size.rate_bits_per_s * shares[host] for host in self.size.hosts[:-1]]
+            return self.size.num_workers / step_s(self.size.model_bytes, rates)
 
         return self._over_periods(until_s, per_s)
 

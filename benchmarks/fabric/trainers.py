@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's training: with a parameter server, or in step with the others by a ring.
+"""A worker's training: with a parameter server, or in step with the others by sums among them.
 
 Computing lasts as long as the trace says: the real work, then a wait. A worker looks at each model
 that it has, within this time, and all end when one of them is good enough.
@@ -27,7 +27,7 @@ from switchfold.hostlib.config import join_from_environment
 from switchfold.hostlib.errors import StaleUpdateError
 from switchfold.hostlib.parameter_server import ClientOptions, HotRowUse
 from switchfold.hostlib.parameter_server.tables import DenseTensor, TableClient
-from switchfold.hostlib.parameter_server.transfers import FabricWorker
+from switchfold.hostlib.parameter_server.transfers import FabricMember, FabricWorker
 from switchfold.hostlib.peers import PeerServer
 
 TIMEOUT_S: Final = 120.0
@@ -248,32 +248,34 @@ def _session(plan: RunPlan) -> Session:
     return join_from_environment(options, variables=variables)
 
 
-@final
-class RingTrainer(FabricTrainer):
-    """Sums updates with all other workers by TCP; each applies the sum to its own model."""
+class SumTrainer(FabricTrainer):
+    """Sums updates with all other workers; each applies the sum to its own model."""
 
-    def __init__(self, plan: RunPlan, number: int, _port: int) -> None:
+    def __init__(self, plan: RunPlan, number: int) -> None:
         super().__init__(plan, number)
-        self._peers = PeerServer(plan.addresses[number], plan.peer_port)
-        self._session: Session | None = None
         self._model = self._task.start().copy()
 
-    def start(self) -> None:
-        """Connect; all listen by now."""
-        workers = self._plan.addresses[: self._plan.num_workers]
-        session = join_among_hosts(workers, self._number, self._peers, TIMEOUT_S)
-        self._session = self._stack.enter_context(session)  # it closes the peer server, too
-        session.allreduce(np.zeros(1, np.float32)).result()
+    @abc.abstractmethod
+    def sum_of_all(self, vector: Floats) -> tuple[Floats, bool]:
+        """Return the sum of all workers' vectors, and whether it travelled by a grant."""
+
+    @property
+    @abc.abstractmethod
+    def counters(self) -> dict[str, int]:
+        """What this worker has counted."""
 
     @property
     def is_judge(self) -> bool:
         """All workers have the same model, so one looks at it."""
         return self._number == 0
 
+    def start(self) -> None:
+        """Connect; all listen by now."""
+        self.sum_of_all(np.zeros(1, np.float32))
+
     def train(self) -> dict[str, Any]:
         """Train in step; the last value of each sum says whether somebody wants to end."""
-        plan, session = self._plan, self._session
-        assert session is not None, "it is started first"
+        plan = self._plan
         end_s = time.monotonic() + plan.limit_s
         for iteration in range(plan.most_iterations):
             got_s = time.monotonic()
@@ -281,7 +283,7 @@ class RingTrainer(FabricTrainer):
             update *= self.share
             pushed_s = time.monotonic()
             is_last = self.has_reached(score) or pushed_s > end_s
-            summed = session.allreduce(np.append(update, np.float32(is_last))).result()
+            summed, is_granted = self.sum_of_all(np.append(update, np.float32(is_last)))
             self._model += summed[:-1]
             self._task.settle(is_applied=True)
             self._sent[iteration + 1] = update
@@ -296,14 +298,14 @@ class RingTrainer(FabricTrainer):
                     computed_on=iteration,
                     version=iteration + 1,
                     delay=0,
-                    is_granted=False,
+                    is_granted=is_granted,
                     drop_reason="",
                     score=score,
                 )
             )
             if summed[-1] > 0:
                 break
-        return self.answer({})
+        return self.answer(self.counters)
 
     def final_model(self) -> Floats:
         """Return this worker's model, which is that of all."""
@@ -312,3 +314,66 @@ class RingTrainer(FabricTrainer):
     def checksum(self) -> int:
         """Return that of the model."""
         return zlib.crc32(self._model.tobytes())
+
+
+@final
+class RingTrainer(SumTrainer):
+    """Sums by a ring over TCP, without a scheduler."""
+
+    def __init__(self, plan: RunPlan, number: int) -> None:
+        super().__init__(plan, number)
+        self._peers = PeerServer(plan.addresses[number], plan.peer_port)
+        self._session: Session | None = None
+
+    def start(self) -> None:
+        """Connect; all listen by now."""
+        workers = self._plan.addresses[: self._plan.num_workers]
+        session = join_among_hosts(workers, self._number, self._peers, TIMEOUT_S)
+        self._session = self._stack.enter_context(session)  # it closes the peer server, too
+        super().start()
+
+    def sum_of_all(self, vector: Floats) -> tuple[Floats, bool]:
+        """Return the sum; nothing here has a grant."""
+        assert self._session is not None, "it is started first"
+        return self._session.allreduce(vector).result(), False
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Nothing is counted."""
+        return {}
+
+
+@final
+class MemberTrainer(SumTrainer):
+    """Sums as a member of a job without servers, as the controller's scheduler plans it."""
+
+    def __init__(self, plan: RunPlan, number: int) -> None:
+        super().__init__(plan, number)
+        members = [(address, plan.peer_port) for address in plan.addresses[: plan.num_workers]]
+        transfers = plan.transfers(os.environ.get("SWITCHFOLD_CREDENTIALS"), number)
+        client = ClientOptions(
+            worker_id=number, source=plan.addresses[number], timeout_s=TIMEOUT_S, insecure=True
+        )
+        self._member = self._stack.enter_context(FabricMember(members, transfers, client))
+
+    def sum_of_all(self, vector: Floats) -> tuple[Floats, bool]:
+        """Return the sum; without a grant in time, members send directly, and count that."""
+        before = self._ungranted
+        summed = self._member.all_reduce(vector).result(TIMEOUT_S)
+        return summed, self._ungranted == before
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Calls by what became of them, the one of `start` included."""
+        return dict(self._member.counters)
+
+    @property
+    def _ungranted(self) -> int:
+        return self._member.counters["ungranted_allreduces"]
+
+
+def make_trainer(plan: RunPlan, number: int, port: int) -> FabricTrainer:
+    """Return the trainer of a worker; `port`: of the server, if the run has one."""
+    if plan.is_served:
+        return ServedTrainer(plan, number, port)
+    return MemberTrainer(plan, number) if plan.is_scheduled else RingTrainer(plan, number)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,17 @@ def ring_limit_s(payload_bytes: int, rate_bits_per_s: float, num_workers: int) -
     share = 2 * (num_workers - 1) / num_workers
     efficiency = TCP_PAYLOAD_BYTES / TCP_FRAME_BYTES
     return share * 8 * payload_bytes / (rate_bits_per_s * efficiency)
+
+
+def host_allreduce_limit_s(payload_bytes: int, rates_bits_per_s: Sequence[float]) -> float:
+    """Return the limit of any sum among hosts by TCP, whose links have these rates.
+
+    Each host sends its vector, and n - 1 vectors must come to sums, and n - 1 sums to the others:
+    with equal rates, that is a ring's limit.
+    """
+    shared = 2 * (len(rates_bits_per_s) - 1) / sum(rates_bits_per_s)
+    efficiency = TCP_PAYLOAD_BYTES / TCP_FRAME_BYTES
+    return 8 * payload_bytes / efficiency * max(1 / min(rates_bits_per_s), shared)
 
 
 def routed_ring_limit_s(

@@ -24,12 +24,14 @@ from benchmarks.fabric.figures import (
     speed_ups,
 )
 from benchmarks.fabric.retraining import best_rate, time_to_target
-from benchmarks.fabric.rig import waits_for_grants
+from benchmarks.fabric.rig import total_counters, waits_for_grants
 from benchmarks.fabric.run_plan import RunPlan
 from benchmarks.fabric.run_record import FabricRun, FabricRunError, SentUpdates
 from benchmarks.fabric.settings import SIMULATED, Cell, ClusterSize, RateOverTime, cell_name
 from benchmarks.fabric.tasks import WORKLOADS, TaskPlan
 from benchmarks.simulator.traces import ComputeSetting, LinkSetting
+from benchmarks.support.limits import ring_limit_s
+from fabric_plan import run_plan
 from switchfold.controller.cli.demo.digits import Digits, load_digits
 
 WORKERS = 3
@@ -122,6 +124,8 @@ def test_limit_is_that_of_the_servers_link_over_time() -> None:
     expected = (5 * shares[0] + 5 * shares[1] + 2 * shares[2]) / SIZE.transfer_s
     assert redrawn.server_limit(12.0) == pytest.approx(expected)
     assert redrawn.ring_limit(12.0) < even.ring_limit(12.0)
+    assert even.allreduce_limit(12.0) == pytest.approx(even.ring_limit(12.0))
+    assert redrawn.ring_limit(12.0) < redrawn.allreduce_limit(12.0) < even.allreduce_limit(12.0)
     changes = redrawn.changes(12.0)
     assert {change.time_s for change in changes} <= {0.0, 5.0, 10.0}
     assert {change.link for change in changes if change.time_s == 0.0} == set(SIZE.hosts)
@@ -130,34 +134,7 @@ def test_limit_is_that_of_the_servers_link_over_time() -> None:
 
 def test_plan_of_a_run_survives_its_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWITCHFOLD_TOKEN", "secret")
-    plan = RunPlan(
-        job="run-1",
-        is_served=True,
-        is_scheduled=True,
-        is_stepwise=False,
-        is_grouping=False,
-        is_switched=False,
-        is_relaying=False,
-        job_token="secret",
-        is_chained=True,
-        workload="perceptron",
-        num_workers=WORKERS,
-        seed=1,
-        links=CELL.links.value,
-        computing=CELL.computing.value,
-        rate_bits_per_s=SIZE.rate_bits_per_s,
-        num_values=SIZE.num_values,
-        learning_rate=0.05,
-        target=TARGET,
-        limit_s=10.0,
-        most_iterations=5,
-        data="",
-        folder="/nowhere",
-        controller="unix:/nowhere/controller.sock",
-        addresses=("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5"),
-        peer_port=29_901,
-        server_credentials="",
-    )
+    plan = run_plan()
     read = RunPlan.of(json.loads(json.dumps(plan.request("open", port=7))))
     assert (read, read.cell, read.size, read.task) == (plan, CELL, SIZE, PLAN)
     ours, plain = (each.transfers("", 1) for each in (plan, replace(plan, is_scheduled=False)))
@@ -166,6 +143,9 @@ def test_plan_of_a_run_survives_its_message(monkeypatch: pytest.MonkeyPatch) -> 
     assert plain.tau_max is None, "a plain server bounds nothing"
     stepwise = replace(plan, is_stepwise=True).transfers("", 1)
     assert (stepwise.staleness, stepwise.tau_max, ours.staleness) == (0, None, None)
+    members = replace(plan, is_served=False, is_stepwise=True).transfers("", 1)
+    assert (members.staleness, members.tau_max) == (None, None), "nothing bounds sums"
+    assert members.controller == plan.controller
     assert plain.controller != ours.controller
     assert plain.grant_wait_s < 1e-3, "without a scheduler, nothing waits for one"
 
@@ -269,7 +249,28 @@ def test_figures_are_those_of_the_record() -> None:
     assert found["by_link_share"]["1"]["per_s"] == pytest.approx(30 / 3.09 / WORKERS)
     assert found["processor_ms_per_update"]["controller"] == pytest.approx(10.0)
     assert found["busy_share"] == 0.25
+    assert found["iteration_s"] is None, "nobody is in step"
     assert quantiles([]) == {}
+
+
+def test_iterations_in_step_are_timed_and_limited_by_the_kind_of_sum() -> None:
+    """Two versions of three workers, with 0.29 s from the start of the run to the last end."""
+    record, _ = trained(steps=1)
+    rows = [[row_of(version, version - 1, version - 1) for version in (1, 2)]] * WORKERS
+    counters = {"granted_allreduces": 6}
+    record = replace(record, rows=rows, commits=[], worker_counters=counters)
+    step_s = ring_limit_s(SIZE.model_bytes, SIZE.rate_bits_per_s, WORKERS)
+    for contender in ("ring", "allreduce"):
+        found = figures_of(replace(record, contender=contender), SIZE, [])
+        assert found["iteration_s"] == pytest.approx(0.29 / 2)
+        assert found["share_of_limit"] == pytest.approx(2 * step_s / 0.29)
+        assert found["worker_counters"] == counters
+
+
+def test_counters_of_workers_are_added() -> None:
+    answers = [{"counters": {"granted_allreduces": 2}}, {"counters": {}}]
+    answers.append({"counters": {"granted_allreduces": 1, "ungranted_allreduces": 1}})
+    assert total_counters(answers) == {"granted_allreduces": 3, "ungranted_allreduces": 1}
 
 
 def test_updates_are_counted_by_the_rate_of_their_workers_link() -> None:
@@ -345,6 +346,29 @@ def test_tables_have_a_cell_for_each_heading() -> None:
     assert "| scheduled | 8.0 | 1.25 |" in "\n".join(lines)
 
 
+def test_updates_without_a_grant_are_shown() -> None:
+    rows = [row("plain", 10.0), row("scheduled", 8.0), row("allreduce", 2.0)]
+    for run, granted in zip((each["runs"][0] for each in rows[1:]), (6, 4), strict=True):
+        run["granted"] = granted
+    assert (
+        "updates without a grant, of all: scheduled: 0 of 6;"
+        " scheduled allreduce, synchronous: 2 of 6" in report.cell_text(rows, PERCEPTRON)
+    )
+    plain = report.cell_text(rows[:1], PERCEPTRON)
+    assert "without a grant" not in plain, "nobody grants any"
+
+
+def test_iterations_are_compared_where_results_have_them() -> None:
+    rows = [row("plain", 10.0), row("ring", 2.0), row("allreduce", 1.0)]
+    for each, time_s in zip(rows[1:], (0.5, 0.25), strict=True):
+        each["runs"][0]["iteration_s"] = time_s
+    assert grid_of(rows, "allreduce", "iteration_s", "ring")[rows[0]["cell"]].median == 2.0
+    assert [report.iteration_text(each["runs"]) for each in rows] == ["-", "0.500", "0.250"]
+    del rows[1]["runs"][0]["iteration_s"]
+    assert report.iteration_text(rows[1]["runs"]) == "-", "an earlier result"
+    assert grid_of(rows, "allreduce", "iteration_s", "ring")[rows[0]["cell"]].num_missing == 1
+
+
 def test_aims_are_judged_by_the_cells_that_were_run() -> None:
     clean = [row("plain", 10.0), row("scheduled", 10.4)]
     assert report.aims(clean, "target_s") == [
@@ -388,6 +412,7 @@ def test_grants_are_awaited_from_the_request_on(tmp_path: Path) -> None:
         {"time": 1.5, "event": "requested", "job": "run-2", "worker": 0, "transfer": 1},
         {"time": 1.25, "event": "granted", "job": "run-1", "worker": 0, "transfer": 1},
         {"time": 1.3, "event": "requested", "job": "run-1", "worker": 1, "transfer": 1},
+        {"time": 1.4, "event": "allreduce_granted", "job": "run-1", "number": 1, "members": 3},
     ]
     path = tmp_path / "transfers.jsonl"
     path.write_text("".join(f"{json.dumps(event)}\n" for event in events))

@@ -44,6 +44,14 @@ def test_stream_of_a_ring_that_crosses_the_slowest_link_limits_it() -> None:
     assert found == pytest.approx(limits.ring_limit_s(1_000_000, 20e6, 8))
 
 
+def test_sums_among_hosts_are_limited_by_the_slowest_link_or_by_all() -> None:
+    for count in range(2, 9):
+        equal = limits.host_allreduce_limit_s(1_000_000, [20e6] * count)
+        assert equal == pytest.approx(limits.ring_limit_s(1_000_000, 20e6, count))
+        slow = limits.host_allreduce_limit_s(1_000_000, [5e6] + [20e6] * (count - 1))
+        assert slow == pytest.approx(8 / 5 * 1514 / 1448), "the vector once over the slow link"
+
+
 def tree_row(measured: int) -> dict[str, Any]:
     """Return a fabric of one link, on which 1000 bytes are predicted."""
     return {
