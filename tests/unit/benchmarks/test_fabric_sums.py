@@ -19,11 +19,13 @@ from benchmarks.fabric.trainers import FabricTrainer, MemberTrainer, RingTrainer
 from fabric_plan import run_plan
 from fake_transfers import FakeTransfers, Policy, say_nothing
 from granted_sums import SumPolicy
-from member_scene import BRIEF_S, WAIT_S, free_addresses
+from member_scene import WAIT_S, free_addresses
 from switchfold.controller.cli.demo.digits import Digits
 
 WORKERS = 3
 ITERATIONS = 4
+NO_GRANT_S = 0.02
+"""How long members wait for grants that do not come."""
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +97,7 @@ def test_members_train_in_step_and_count_what_has_no_grant(
     tmp_path: Path, is_granted: bool
 ) -> None:
     policy = SumPolicy(WORKERS) if is_granted else say_nothing
-    with scheduler(policy, WAIT_S if is_granted else BRIEF_S) as fake:
+    with scheduler(policy, WAIT_S if is_granted else NO_GRANT_S) as fake:
         plan = plan_at(tmp_path, controller=fake.address, is_scheduled=True)
         trainers, answers = train(plan)
     check_model(plan)
