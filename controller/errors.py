@@ -21,6 +21,11 @@ ControllerError
 │   ├── LatencyRunEmptyError      no requests in it
 │   ├── LatencyRunDamagedError    a file that cannot be read
 │   └── LatencyRunFormatError     a file of another release, or of another program
+├── TransferLogError              a timeline of transfers that cannot be reported on
+│   ├── TransferLogMissingError   no such file, or it cannot be read
+│   ├── TransferLogEmptyError     no events in it, or none in the asked time
+│   ├── TransferLogDamagedError   a line that is no event
+│   └── TransferLogJobError       no such job, or several of which none is named
 ├── SwitchError
 │   ├── SwitchUnreachableError    nobody answers at the switch's P4Runtime address
 │   ├── WrongProgramError         the switch runs something else
@@ -145,6 +150,26 @@ class LatencyRunDamagedError(LatencyRunError):
 
 class LatencyRunFormatError(LatencyRunError):
     """A file is of another release, or of another program."""
+
+
+class TransferLogError(ControllerError):
+    """A timeline of transfers cannot be reported on."""
+
+
+class TransferLogMissingError(TransferLogError):
+    """There is no such file, or it cannot be read."""
+
+
+class TransferLogEmptyError(TransferLogError):
+    """The timeline has no events, or none in the time that was asked for."""
+
+
+class TransferLogDamagedError(TransferLogError):
+    """A line is no event of transfers."""
+
+
+class TransferLogJobError(TransferLogError):
+    """The timeline has no such job, or several jobs, and none was named."""
 
 
 class SwitchError(ControllerError):

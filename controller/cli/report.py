@@ -8,9 +8,14 @@ from pathlib import Path
 
 import click
 
-from ..errors import ConfigError
 from .latency.page import ReportOptions, page, percent
 from .latency.run_files import load_run
+from .output import json_option, print_json
+from .report_page import write_page
+from .timeline.document import transfers_document
+from .timeline.log_file import load_recording
+from .timeline.page import notes, transfers_page
+from .timeline.window import window_of
 
 _EXIT_CODES = "Exit codes: 0 done, 1 a run cannot be read, or the page cannot be written."
 
@@ -60,12 +65,74 @@ def latency(runs: tuple[Path, ...], out: Path, window_us: int, sender: str) -> N
     loaded = [load_run(path) for path in runs]
     options = ReportOptions(window_us=window_us, by_connection=sender == "connection")
     text = page(loaded, options)
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot write {out}: {error}; give another --out") from error
+    write_page(out, text)
     requests = sum(run.requests["worker"].size for run in loaded)
     click.echo(f"{out}: {requests:,} requests of {len(loaded)} runs")
     for run in loaded:
         if run.is_sample:
             click.echo(f"{run.name}: {percent(run.calls.share)} of the calls were recorded")
+
+
+@report.command(epilog=_EXIT_CODES)
+@click.argument("log", type=click.Path(path_type=Path), metavar="LOG")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    show_default="transfers.html",
+    help="Page to write.",
+)
+@click.option("--job", metavar="NAME", help="Job to show; needed if the timeline has several.")
+@click.option(
+    "--from",
+    "from_s",
+    type=click.FloatRange(min=0),
+    metavar="S",
+    help="Where the chart begins, in seconds since the job's first event.",
+)
+@click.option(
+    "--until",
+    "until_s",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="Where the chart ends.",
+)
+@json_option
+def transfers(
+    log: Path,
+    out: Path | None,
+    job: str | None,
+    from_s: float | None,
+    until_s: float | None,
+    is_json: bool,
+) -> None:
+    """Show a recorded timeline of scheduled transfers, as one HTML page.
+
+    LOG is the file of `switchfold controller run --transfer-log`. The page has a chart of updates
+    and models over time with their granted spans, the queues, drops with their reasons, and how
+    late transfers were. A chart has 2,000 transfers at most; --from and --until choose a part.
+    Tables are of the whole recording. With --json, a page is only written to --out.
+
+    \b
+    Examples:
+      switchfold report transfers transfers.jsonl
+      switchfold report transfers transfers.jsonl --job train --from 60 --until 120 --out part.html
+      switchfold report transfers transfers.jsonl --json
+    """  # fmt: skip
+    if from_s is not None and until_s is not None and until_s <= from_s:
+        raise click.BadParameter(f"{until_s:g} is not after --from {from_s:g}", param_hint="--until")
+    recording = load_recording(log, job)
+    window = window_of(recording.timeline, from_s, until_s)
+    if out is not None or not is_json:
+        out = out or Path("transfers.html")
+        write_page(out, transfers_page(recording, window))
+    if is_json:
+        print_json(transfers_document(recording, window))
+        return
+    timeline = recording.timeline
+    click.echo(
+        f"{out}: {len(timeline.updates):,} updates and {len(timeline.models):,} models of job"
+        f" {timeline.job}, {timeline.length_s:.1f} s"
+    )
+    for note in notes(recording, window):
+        click.echo(note)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Final
@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from ....hostlib.latency.schema import OPERATIONS, OUTCOMES
+from ..report_page import html_page, html_table
 from . import figures
 from .run_files import Columns, LatencyRun
 from .statistics import (
@@ -37,14 +38,7 @@ from .statistics import (
 TOP: Final = (1, 10, 100, 1000, 10_000, 20_000, 100_000)
 """Numbers of parameters whose share of the updates is shown."""
 _STYLE: Final = """
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 66rem; margin: 2rem auto; padding: 0 1rem;
-  color: #222; background: #fff; }
-h1, h2, h3 { line-height: 1.2; } h2 { border-bottom: 1px solid #ccc; margin-top: 2.5rem; }
 figure { margin: 1rem 0; } figure img { max-width: 100%; height: auto; }
-figcaption, .note { color: #555; max-width: 45rem; }
-table { border-collapse: collapse; margin: 1rem 0; }
-th, td { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right; }
-th:first-child, td:first-child { text-align: left; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1rem; }
 """
 _PARTS_TEXT: Final = """
@@ -75,12 +69,7 @@ def page(runs: Sequence[LatencyRun], options: ReportOptions) -> str:
         body += _scale(runs)
     for run in runs:
         body += _run(run, options)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width">\n'
-        f"<title>Latency: {escape(', '.join(run.name for run in runs))}</title>\n"
-        f"<style>{_STYLE}</style>\n</head>\n<body>\n" + "\n".join(body) + "\n</body>\n</html>\n"
-    )
+    return html_page(f"Latency: {', '.join(run.name for run in runs)}", body, _STYLE)
 
 
 def _run(run: LatencyRun, options: ReportOptions) -> list[str]:
@@ -153,7 +142,7 @@ def _latency(run: LatencyRun) -> list[str]:
             "The same of whole pushes and pulls, which end with the last of their requests.",
         ),
         "</div>",
-        _table(("µs", "number", "mean", *(f"{p} %" for p in PERCENTILES), "most"), rows),
+        html_table(("µs", "number", "mean", *(f"{p} %" for p in PERCENTILES), "most"), rows),
     ]
 
 
@@ -167,7 +156,7 @@ def _parts(run: LatencyRun) -> list[str]:
     for name, summaries in parts.items():
         if summaries:
             heads = (f"{name}, µs", "mean", *(f"{p} %" for p in PERCENTILES), "share")
-            found.append(_table(heads, [_part_row(part) for part in summaries]))
+            found.append(html_table(heads, [_part_row(part) for part in summaries]))
     estimate = arithmetic(run.answered)
     if estimate is not None:
         difference, share = estimate
@@ -239,7 +228,7 @@ def _concurrency(run: LatencyRun, options: ReportOptions) -> list[str]:
             figures.concurrency(windows, senders, options.window_us),
             f"How many different {senders} send to a server in {options.window_us} µs.",
         ),
-        _table(heads, [_window_row(server, found) for server, found in windows.items()]),
+        html_table(heads, [_window_row(server, found) for server, found in windows.items()]),
     ]
 
 
@@ -271,7 +260,7 @@ def _skew(run: LatencyRun) -> list[str]:
             figures.skew(totals),
             f"{totals.size:,} parameters with {int(totals.sum()):,} updates in all.",
         ),
-        _table(("parameters", "of all parameters", "of all updates"), rows),
+        html_table(("parameters", "of all parameters", "of all updates"), rows),
     ]
 
 
@@ -312,7 +301,7 @@ def _scale(runs: Sequence[LatencyRun]) -> list[str]:
     heads = ("run", "workers", "servers", "processors in use by a server")
     found = [
         "<h2>Over scale</h2>",
-        _table((*heads, *(f"{name}: median µs" for name in KINDS)), rows),
+        html_table((*heads, *(f"{name}: median µs" for name in KINDS)), rows),
     ]
     if names:
         found.append(
@@ -341,11 +330,3 @@ def _picture(svg: str, caption: str) -> str:
         f'<figure><img alt="{text}" src="data:image/svg+xml;base64,{data}">'
         f"<figcaption>{text}</figcaption></figure>"
     )
-
-
-def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
