@@ -34,6 +34,7 @@ from time_bound import wait_until  # noqa: E402
 PROGRAM: Final = (sys.executable, "-m", "switchfold.controller")
 IMAGES: Final = ROOT / "docs" / "images"
 PAGE_SIZE: Final = (1120, 800)
+REPORT_SIZE: Final = (1280, 1000)
 MOST_BYTES: Final = 200_000
 TERMINAL: Final = """<!doctype html><meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -159,11 +160,19 @@ def has_trees(page: Browser, job: str) -> bool:
 
 
 def take_schedule(page: Browser, folder: Path) -> None:
-    """Take `switchfold schedule show` of workers that push updates to one server."""
+    """Take `switchfold schedule show` of workers that push updates to one server.
+
+    Then take the report of their recorded transfers.
+    """
+    log, report = folder / "transfers.jsonl", folder / "transfers.html"
     star = single_switch(SCHEDULED_WORKERS + 1, rate_bits_per_s=20_000_000)
     definition = TensorDefinition(name="w", num_values=SCHEDULED_VALUES)
     update = np.ones(SCHEDULED_VALUES, np.float32)
-    with Testbed(star, name="screens") as testbed, FabricJob(testbed, definition) as job:
+    recording = ("--transfer-log", str(log))
+    with (
+        Testbed(star, name="screens", controller_options=recording) as testbed,
+        FabricJob(testbed, definition) as job,
+    ):
         is_over = False
 
         def train(fabric: FabricWorker) -> None:
@@ -186,6 +195,10 @@ def take_schedule(page: Browser, folder: Path) -> None:
             for end in ends:
                 end.result(LIMIT_S)
     terminal(page, folder, "schedule", "switchfold schedule show train", printed)
+    switchfold("report", "transfers", str(log), "--out", str(report))
+    page.resize(*REPORT_SIZE)
+    page.open(report.as_uri())
+    keep(page, "transfers", page.run("return document.querySelectorAll('h2')[1].offsetTop"))
 
 
 def take_report(page: Browser, folder: Path) -> None:

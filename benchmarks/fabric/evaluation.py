@@ -52,6 +52,7 @@ from benchmarks.fabric.rig import FabricRig, RunLimits, waits_for_grants  # noqa
 from benchmarks.fabric.run_record import FabricRunError  # noqa: E402
 from benchmarks.fabric.settings import SIMULATED, Cell, ClusterSize, cell_name  # noqa: E402
 from benchmarks.fabric.tasks import WORKLOADS, FabricWorkload  # noqa: E402
+from benchmarks.fabric.timelines import FOLDER, keep_timeline  # noqa: E402
 from benchmarks.simulator.traces import ComputeSetting, LinkSetting  # noqa: E402
 from benchmarks.support.machine import (  # noqa: E402
     check_machine,
@@ -124,6 +125,12 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME=VALUE",
         help='an option of the controller\'s table [transfers], such as learning_rate="inverse";'
         f" several times; default {', '.join(f'{k}={v}' for k, v in TRANSFERS.items())}",
+    )
+    add(
+        "--timelines",
+        action="store_true",
+        help="keep the timeline of transfers of each scheduled run, with a page of it, in"
+        f" {FOLDER}/ of --out: about 1 MB a minute",
     )
     add(
         "--quick",
@@ -259,11 +266,22 @@ class FabricEvaluation:
         record.find_target(workload, task.make(0), target)
         figures = figures_of(record, rig.size, waits_for_grants(rig.transfer_log, record.job))
         figures["link_use"] = link_figures(record, rig.size, Path(rig.transfer_log))
+        if options.timelines and contender.is_scheduled:
+            self._keep_timeline(rig, contender, cell, record.job)
         if workload.has_rate:
             best_s, best = best_rate(record, workload, task, target)
         else:
             best_s, best = record.target_s, rate
         return {**figures, "best_target_s": best_s, "best_rate": best}
+
+    def _keep_timeline(
+        self, rig: FabricRig, contender: FabricContender, cell: Cell, job: str
+    ) -> None:
+        parts = rig.workload.name, cell.links.value, cell.computing.value, contender.name
+        name = "_".join((*parts, f"seed-{cell.seed}"))
+        page = keep_timeline(Path(rig.transfer_log), job, self._options.out, name)
+        title = f"{rig.workload.title}, {contender.title}, {cell.name}, seed {cell.seed}"
+        self.say(f"Transfers: [{title}]({page})\n")
 
     def join(self, files: Sequence[Path]) -> None:
         """Take what earlier evaluations have measured."""

@@ -120,7 +120,9 @@ def transfers(
       switchfold report transfers transfers.jsonl --json
     """  # fmt: skip
     if from_s is not None and until_s is not None and until_s <= from_s:
-        raise click.BadParameter(f"{until_s:g} is not after --from {from_s:g}", param_hint="--until")
+        raise click.BadParameter(
+            f"{until_s:g} is not after --from {from_s:g}", param_hint="--until"
+        )
     recording = load_recording(log, job)
     window = window_of(recording.timeline, from_s, until_s)
     if out is not None or not is_json:

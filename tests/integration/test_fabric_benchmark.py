@@ -14,6 +14,7 @@ from benchmarks.fabric import evaluation
 from benchmarks.fabric.contenders import BASELINE, CHAIN, CONTENDERS
 from benchmarks.fabric.tasks import WORKLOADS
 from switchfold.bmv2_topos import state
+from switchfold.controller.cli.timeline.log_file import load_recording
 
 pytestmark = [
     pytest.mark.root,
@@ -26,7 +27,7 @@ def test_all_contenders_train_what_they_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state, "records_directory", lambda: tmp_path)
-    evaluation.main(["--quick", "--out", str(tmp_path / "out")])
+    evaluation.main(["--quick", "--timelines", "--out", str(tmp_path / "out")])
     content = json.loads((tmp_path / "out" / "fabric.json").read_text())
     rows = {row["contender"]: row for row in content["rows"]["perceptron"]}
     able = {name: each for name, each in CONTENDERS.items() if not each.missing}
@@ -62,4 +63,11 @@ def test_all_contenders_train_what_they_say(
     assert len(content["control_trips_s"]) == evaluation.CONTROL_TRIPS
     text = (tmp_path / "out" / "fabric.md").read_text()
     assert "| scheduled | never |" in text
+    scheduled = {name for name, each in able.items() if each.is_scheduled}
+    pages = {path.stem for path in (tmp_path / "out" / "timelines").glob("*.html")}
+    assert pages == {f"perceptron_tenth-halved_few-slow_{name}_seed-1" for name in scheduled}
+    for page in pages:
+        assert f"(timelines/{page}.html)" in text
+        recording = load_recording(tmp_path / "out" / "timelines" / f"{page}.jsonl")
+        assert len(recording.timeline.updates) == workers * iterations
     assert (tmp_path / "out" / "fabric.png").stat().st_size > 10_000

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Final
 
-from .figures import Steps, replica_backlog, waits_for_grants, waits_for_places
+from .figures import Steps, replica_backlog, waits_for_grants, waits_for_links, waits_for_places
 from .marks import MODEL_HEIGHT, UPDATE_HEIGHT, allreduce_marks, line, rect, transfer_marks
 from .records import TransferTimeline
 from .window import TimelineWindow, WorkerRow
@@ -114,6 +114,7 @@ def _draw_allreduces(drawing: _Drawing, timeline: TransferTimeline) -> None:
 def _panels(timeline: TransferTimeline) -> Iterable[tuple[tuple[str, str], Steps, str]]:
     """Yield numbers over time with their names in two lines and their CSS classes."""
     yield ("updates wait", "for a grant"), waits_for_grants(timeline.updates), "asked"
+    yield ("granted, before", "the first byte"), waits_for_links(timeline.updates), "granted"
     yield ("updates wait", "for their place"), waits_for_places(timeline.updates), "placed"
     if timeline.models:
         yield ("models wait", "for a grant"), waits_for_grants(timeline.models), "asked"

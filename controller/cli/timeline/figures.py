@@ -172,6 +172,15 @@ def waits_for_grants(transfers: Iterable[RecordedTransfer]) -> Steps:
     )
 
 
+def waits_for_links(transfers: Iterable[RecordedTransfer]) -> Steps:
+    """Return how many transfers are granted and wait for their first span, over time."""
+    return _steps(
+        (each.granted_s, _first(each.begins_s, each.over_s, each.delivered_s))
+        for each in transfers
+        if each.begins_s is not None
+    )
+
+
 def waits_for_places(updates: Iterable[RecordedTransfer]) -> Steps:
     """Return how many updates are at their servers and wait for their places, over time."""
     return _steps(

@@ -16,7 +16,7 @@ body { max-width: 78rem; font-variant-numeric: tabular-nums; }
 .patterns { position: absolute; }
 .notice { padding: .6rem 1rem .6rem 2rem; border: 1px solid #c2410c; border-radius: 4px; }
 td, th { white-space: nowrap; } th { vertical-align: bottom; font-size: .85rem; color: #444; }
-.wide th { white-space: normal; }
+.wide th { white-space: normal; } .wide table { margin: .2rem 0; }
 .chart { display: flex; border-bottom: 1px solid #ccc; }
 .chart .wide { flex: 1; min-width: 0; }
 svg { display: block; } svg.labels { flex: none; }
@@ -38,7 +38,7 @@ svg text.time { font-size: 11px; fill: #555; text-anchor: middle; }
 .refused { fill: #fff; stroke: #b3261e; stroke-width: 1.5; }
 .ungranted { fill: #f2b84b; stroke: #222; } .endless { fill: #fff; stroke: #555; }
 .promoted { fill: #b3261e; }
-.asked { fill: #dfe3e8; stroke: #5d6877; } .placed { fill: #e8def2; stroke: #7a4fa3; }
+.granted { fill: #dbe7f5; stroke: #1f5fa8; } .asked { fill: #dfe3e8; stroke: #5d6877; } .placed { fill: #e8def2; stroke: #7a4fa3; }
 .copied { fill: #fbe3d4; stroke: #c2410c; }
 .legend { display: flex; flex-wrap: wrap; gap: .25rem 1.2rem; list-style: none; padding: 0;
   font-size: .85rem; color: #444; }

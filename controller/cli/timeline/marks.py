@@ -77,9 +77,7 @@ def end_mark(end: TransferEnd, x: float, y: float) -> str:
     return f'<path class="{kind}" d="{d}"/>'
 
 
-def transfer_marks(
-    transfer: RecordedTransfer, y: float, x: Scale, window: TimelineWindow
-) -> str:
+def transfer_marks(transfer: RecordedTransfer, y: float, x: Scale, window: TimelineWindow) -> str:
     """Return all that is drawn of a transfer in a lane whose top is at `y`."""
     height = MODEL_HEIGHT if transfer.is_model else UPDATE_HEIGHT
     marks = [*_waits(transfer, y + height / 2, x), *_bar(transfer, y, height, x)]
@@ -171,9 +169,7 @@ def _more_told(transfer: RecordedTransfer) -> Iterator[str]:
         yield f"limited by: {transfer.limit}"
 
 
-def allreduce_marks(
-    timeline: TransferTimeline, y: float, x: Scale, window: TimelineWindow
-) -> str:
+def allreduce_marks(timeline: TransferTimeline, y: float, x: Scale, window: TimelineWindow) -> str:
     """Return the sums of all members in a row whose top is at `y`."""
     found: list[str] = []
     for each in timeline.allreduces:
@@ -188,8 +184,12 @@ def allreduce_marks(
         )
         text += "" if planned_s is None else f", planned until {planned_s:.3f} s"
         text += ", no end recorded" if end_s is None else f", ended at {end_s:.3f} s"
-        bars = rect((x(each.granted_s), x(end_s if end_s is not None else last)), y,
-                    UPDATE_HEIGHT, "spare direct-edge" if end_s is None else "direct")
+        bars = rect(
+            (x(each.granted_s), x(end_s if end_s is not None else last)),
+            y,
+            UPDATE_HEIGHT,
+            "spare direct-edge" if end_s is None else "direct",
+        )
         found.append(f"<g><title>{escape(text)}</title>{bars}</g>")
     for time_s, reason in timeline.failed:
         if window.from_s <= time_s <= window.until_s:

@@ -31,6 +31,7 @@ from .window import MOST_TRANSFERS, MOST_WORKERS, TimelineWindow
 _MOST_DROPS: Final = 100
 _MOST_LATE: Final = 10
 _MOST_TALLIES: Final = 256
+_HINT: Final = "Point at a transfer for its numbers; scroll a wide chart sideways."
 _NONE: Final = "\N{EN DASH}"
 _KINDS_OF_GROUPS: Final = {
     TransferPath.HOST_GROUP: "Groups at hosts",
@@ -48,7 +49,7 @@ def transfers_page(recording: TransferRecording, window: TimelineWindow) -> str:
         *_summary(recording),
         *_notes(recording, window),
         "<h2>Over time</h2>",
-        f'<p class="note">{_shown(timeline, window)} Point at a transfer for its numbers.</p>',
+        f'<p class="note">{_shown(timeline, window)} {_HINT}</p>',
         chart(timeline, window),
         legend(),
         *_workers(timeline),
