@@ -100,6 +100,7 @@ def latency(runs: tuple[Path, ...], out: Path, window_us: int, sender: str) -> N
 @json_option
 def transfers(
     log: Path,
+    *,
     out: Path | None,
     job: str | None,
     from_s: float | None,

@@ -48,8 +48,10 @@ _INTEGERS: Final = {
 _OPTIONAL: Final = ("bytes", "delay", "group", "aggregator", "relayed_by", "sequence", "clock")
 _NUMBERS: Final = ("time", "begins", "ends", "seconds", "distance")
 _TEXTS: Final = ("event", "job", "reason", "limit")
-_MOST: Final = 1e15
+_MOST: Final = 1e19
 """No number of a line is above; neither are NaN and Infinity below, which Python reads."""
+_LAST_S: Final = 1e11
+"""No time is later: that is the year 5138."""
 
 
 def problem_of(fields: object) -> str:
@@ -57,22 +59,19 @@ def problem_of(fields: object) -> str:
     if not isinstance(fields, dict):
         return "it is no object"
     found: Fields = fields  # pyright: ignore[reportUnknownVariableType]
-    for name in ("time", "event", "job"):
-        if name not in found:
-            return f"it has no {name}"
+    needed = "time", "event", "job", *_INTEGERS.get(str(found.get("event")), ())
+    if missing := [name for name in needed if name not in found]:
+        return f"it has no {', '.join(missing)}"
     for name in _TEXTS:
         if not isinstance(found.get(name, ""), str):
             return f"its {name} is no text"
-    for name in _NUMBERS:
-        value = found.get(name, 0.0)
-        if type(value) not in (int, float) or not -_MOST < value < _MOST:
-            return f"its {name} is no number"
-    needed = _INTEGERS.get(found["event"], ())
-    if missing := [name for name in needed if name not in found]:
-        return f"it has no {', '.join(missing)}"
-    for name in (*needed, *_OPTIONAL):
-        if type(found.get(name, 0)) is not int:
-            return f"its {name} is no integer"
+    for name in (*_NUMBERS, *needed[3:], *_OPTIONAL):
+        kinds = (int, float) if name in _NUMBERS else (int,)
+        value = found.get(name, 0)
+        if type(value) not in kinds or not -_MOST < value < _MOST:
+            return f"its {name} is no {'number' if name in _NUMBERS else 'integer'}"
+    if not 0 <= found["time"] < _LAST_S:
+        return "its time is none of seconds since 1970"
     return ""
 
 

@@ -38,8 +38,8 @@ svg text.time { font-size: 11px; fill: #555; text-anchor: middle; }
 .refused { fill: #fff; stroke: #b3261e; stroke-width: 1.5; }
 .ungranted { fill: #f2b84b; stroke: #222; } .endless { fill: #fff; stroke: #555; }
 .promoted { fill: #b3261e; }
-.granted { fill: #dbe7f5; stroke: #1f5fa8; } .asked { fill: #dfe3e8; stroke: #5d6877; } .placed { fill: #e8def2; stroke: #7a4fa3; }
-.copied { fill: #fbe3d4; stroke: #c2410c; }
+.granted { fill: #dbe7f5; stroke: #1f5fa8; } .asked { fill: #dfe3e8; stroke: #5d6877; }
+.placed { fill: #e8def2; stroke: #7a4fa3; } .copied { fill: #fbe3d4; stroke: #c2410c; }
 .legend { display: flex; flex-wrap: wrap; gap: .25rem 1.2rem; list-style: none; padding: 0;
   font-size: .85rem; color: #444; }
 .legend li { display: flex; align-items: center; gap: .4rem; }

@@ -19,7 +19,7 @@ class TransferEnd(enum.StrEnum):
     OPEN = "no end recorded"
     """It waits or is under way at the end of the recording, or its controller was killed."""
     ASKED_AGAIN = "asked for again"
-    """No end is recorded, and its worker or server has asked for it again: of another controller."""
+    """No end is recorded, and its worker or server has asked another controller for it."""
     DONE = "done"
     """An update that its server has applied, or a model that is at its worker."""
     DROPPED = "dropped"
