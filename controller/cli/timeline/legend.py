@@ -12,6 +12,7 @@ from .records import TransferEnd
 
 CHART_STYLE: Final = """
 body { max-width: 78rem; font-variant-numeric: tabular-nums; }
+p { overflow-wrap: anywhere; }
 .wide { overflow-x: auto; } .wide:focus-visible { outline: 2px solid #1f5fa8; }
 .patterns { position: absolute; }
 .notice { padding: .6rem 1rem .6rem 2rem; border: 1px solid #c2410c; border-radius: 4px; }

@@ -111,31 +111,32 @@ def notes(recording: TransferRecording, window: TimelineWindow) -> list[str]:
     if window.is_cut:
         found.append(
             f"The chart ends at {window.until_s:.3f} s, since it has {MOST_TRANSFERS:,} transfers"
-            f" at most: {window.after:,} later ones are not drawn. Choose a part with --from and"
-            " --until."
+            f" at most. Later ones, which are not drawn: {window.after:,}. Choose a part with --from"
+            " and --until."
         )
     if window.hidden_workers:
         found.append(
-            f"The chart has {MOST_WORKERS} workers at most; {len(window.hidden_workers)} more are"
-            f" not drawn: {_listed(window.hidden_workers)}."
+            f"The chart has {MOST_WORKERS} workers at most. Those that are not drawn:"
+            f" {_listed(window.hidden_workers)}."
         )
     if window.num_crowded:
         found.append(
-            f"{window.num_crowded:,} transfers are drawn over others: more of one worker were"
+            f"Transfers that are drawn over others: {window.num_crowded:,}. More of one worker were"
             " under way at a time than its row has room for."
         )
     endless = update_counts(timeline.updates).endless
     if endless:
         found.append(
-            f"{endless:,} updates have no end in the recording. Those that were not granted count"
-            " as waiting until its end, unless they were asked for again."
+            f"Updates without an end in the recording: {endless:,}. Those that were not granted"
+            " count as waiting until its end, unless they were asked for again."
         )
     if timeline.unknown:
         names = ", ".join(f"{count} {name}" for name, count in sorted(timeline.unknown.items()))
         found.append(f"Events that this release does not know are not shown: {names}.")
     if timeline.num_turned_back:
         found.append(
-            f"The clock was set back {timeline.num_turned_back} times: times around that are wrong."
+            "The controller's clock was set back, and times around that are wrong. Events that are"
+            f" earlier than the one before: {timeline.num_turned_back:,}."
         )
     return found
 
@@ -144,8 +145,8 @@ def _shown(timeline: TransferTimeline, window: TimelineWindow) -> str:
     text = f"Shown: {window.from_s:.1f} to {window.until_s:.1f} s"
     if window.before or window.after or window.is_cut:
         return (
-            f"{text} of {timeline.length_s:.1f} s; {window.before:,} transfers ended before, and"
-            f" {window.after:,} begin later. The tables are of the whole recording."
+            f"{text} of {timeline.length_s:.1f} s. Transfers that ended before: {window.before:,};"
+            f" that begin later: {window.after:,}. The tables are of the whole recording."
         )
     return f"{text}, all that was recorded."
 

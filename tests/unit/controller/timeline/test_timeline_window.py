@@ -71,7 +71,7 @@ def test_a_window_with_too_many_transfers_is_cut_and_told() -> None:
     assert window.until_s == pytest.approx(20.0)
     assert numbers(FOUR, most=2) == [0, 1]
     assert window.after == 2
-    assert "2 later ones are not drawn. Choose a part with --from" in notes_of(FOUR, most=2)
+    assert "Later ones, which are not drawn: 2. Choose a part with --from" in notes_of(FOUR, most=2)
 
 
 def test_allreduces_count_as_what_is_drawn() -> None:
@@ -90,7 +90,7 @@ def test_more_than_a_row_has_room_for_is_told() -> None:
     found = timeline(*(granted_update(0, n, 0.0) for n in range(MOST_LANES + 2)))
     (row,) = window_of(found).rows
     assert row.num_update_lanes == MOST_LANES
-    assert "2 transfers are drawn over others" in notes_of(found)
+    assert "drawn over others: 2." in notes_of(found)
 
 
 def test_more_workers_than_rows_are_told() -> None:
@@ -98,11 +98,13 @@ def test_more_workers_than_rows_are_told() -> None:
     window = window_of(found)
     assert len(window.rows) == MOST_WORKERS
     assert window.hidden_workers == [32, 33]
-    assert "2 more are not drawn: 32, 33." in notes_of(found)
+    assert "not drawn: 32, 33." in notes_of(found)
 
 
 def test_updates_without_an_end_are_told() -> None:
-    assert "1 updates have no end" in notes_of(timeline(granted_update(0, 1, 0.0)[:2]))
+    assert "Updates without an end in the recording: 1." in notes_of(
+        timeline(granted_update(0, 1, 0.0)[:2])
+    )
 
 
 def test_events_that_are_not_known_are_told() -> None:

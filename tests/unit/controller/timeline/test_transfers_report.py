@@ -101,7 +101,7 @@ def test_a_part_is_told(tmp_path: Path) -> None:
     events = [event for n in range(4) for event in granted_update(0, n, 10.0 * n)]
     log = write(tmp_path, events)
     found = page_of(tmp_path, log, "--from", "9", "--until", "15")
-    assert "Shown: 9.0 to 15.0 s of 31.3 s; 1 transfers ended before, and 2 begin" in found.text
+    assert "of 31.3 s. Transfers that ended before: 1; that begin later: 2." in found.text
     assert "update 1 of worker 0" in found.text
     assert "update 2 of worker 0" not in found.text
     assert "Updates: 4 asked for" in found.text
