@@ -71,6 +71,8 @@ def legend() -> str:
     found = [(rect(full, 1, _HEIGHT - 2, kind), text) for kind, text in bars.items()]
     found += [(line(*full, _MIDDLE, kind), text) for kind, text in lines.items()]
     found.append((rect((_WIDTH / 2 - 1, _WIDTH / 2 + 1), 2, 10, "commit"), "applied"))
+    promoted = rect((_WIDTH / 2 - 1, _WIDTH / 2 + 1), 0, _HEIGHT, "promoted")
+    found.append((promoted, "a replica takes its server's place"))
     found += [
         (end_mark(end, _WIDTH / 2, _MIDDLE), text)
         for end, text in (

@@ -184,12 +184,13 @@ def allreduce_marks(timeline: TransferTimeline, y: float, x: Scale, window: Time
         )
         text += "" if planned_s is None else f", planned until {planned_s:.3f} s"
         text += ", no end recorded" if end_s is None else f", ended at {end_s:.3f} s"
-        bars = rect(
-            (x(each.granted_s), x(end_s if end_s is not None else last)),
-            y,
-            UPDATE_HEIGHT,
-            "spare direct-edge" if end_s is None else "direct",
-        )
+        kind = "spare direct-edge" if end_s is None else "direct"
+        ends_s = last if end_s is None else end_s
+        if each.is_late and planned_s is not None:
+            ends_s = planned_s
+        bars = rect((x(each.granted_s), x(ends_s)), y, UPDATE_HEIGHT, kind)
+        if each.is_late:
+            bars += rect((x(ends_s), x(last)), y, UPDATE_HEIGHT, "late")
         found.append(f"<g><title>{escape(text)}</title>{bars}</g>")
     for time_s, reason in timeline.failed:
         if window.from_s <= time_s <= window.until_s:

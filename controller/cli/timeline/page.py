@@ -111,8 +111,8 @@ def notes(recording: TransferRecording, window: TimelineWindow) -> list[str]:
     if window.is_cut:
         found.append(
             f"The chart ends at {window.until_s:.3f} s, since it has {MOST_TRANSFERS:,} transfers"
-            f" at most. Later ones, which are not drawn: {window.after:,}. Choose a part with --from"
-            " and --until."
+            f" at most. Later ones, which are not drawn: {window.after:,}. Choose a part with"
+            " --from and --until."
         )
     if window.hidden_workers:
         found.append(

@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 from ...transfers.rates.link_tracking import LATE, SLACK_S
 
 
+def _is_late(behind_s: float, planned_s: float) -> bool:
+    return behind_s > LATE * planned_s + SLACK_S
+
+
 class TransferEnd(enum.StrEnum):
     """What became of a transfer."""
 
@@ -108,7 +112,7 @@ class RecordedTransfer:
         """Whether it took longer than planned, by what the controller calls late."""
         if self.behind_s is None or self.ends_s is None or self.begins_s is None:
             return False
-        return self.behind_s > LATE * (self.ends_s - self.begins_s) + SLACK_S
+        return _is_late(self.behind_s, self.ends_s - self.begins_s)
 
     @property
     def first_s(self) -> float:
@@ -144,6 +148,13 @@ class RecordedAllreduce:
     planned_s: float | None
     """How long it takes by plan."""
     ended_s: float | None = None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it took longer than planned, by what is late for updates."""
+        if self.ended_s is None or self.planned_s is None:
+            return False
+        return _is_late(self.ended_s - self.granted_s - self.planned_s, self.planned_s)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

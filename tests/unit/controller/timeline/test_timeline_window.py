@@ -154,6 +154,20 @@ def test_drops_and_promotions_are_marked() -> None:
     assert "0.200 s: the replica takes the place of server 0" in text
 
 
+def test_an_allreduce_shows_what_was_later_than_planned() -> None:
+    sums = [
+        event_of(0.0, "allreduce_granted", number=1, members=2, bytes=1, seconds=1.0),
+        event_of(2.0, "allreduce_ended", number=1, members=2, bytes=1),
+        event_of(2.0, "allreduce_granted", number=2, members=2, bytes=1, seconds=1.0),
+        event_of(3.0, "allreduce_ended", number=2, members=2, bytes=1),
+        event_of(3.0, "allreduce_granted", number=3, members=2, bytes=1, seconds=1.0),
+    ]
+    found = timeline(sums)
+    assert len(bars(found, "direct")) == 2
+    assert len(bars(found, "late")) == 1
+    assert len(bars(found, "spare direct-edge")) == 1
+
+
 def test_a_page_of_one_event() -> None:
     found = timeline([event_of(0.0, "allreduce_failed", reason="worker 1 is gone")])
     recording = TransferRecording(file="log", timeline=found, truncated_line=None)
