@@ -178,7 +178,7 @@ class TransferScheduler:
         return self._applied(ready)
 
     def leave(self, worker: str, now_s: float) -> None:
-        """Note that a worker is gone: in stale synchronous training, nobody waits for it.
+        """Note that a worker is gone: nobody waits for it, as in stale synchronous training.
 
         Its transfers stay until they are withdrawn.
         """
@@ -186,7 +186,7 @@ class TransferScheduler:
         self._now_s = now_s
         if self._clocks:
             self._clocks.leave(worker)
-            self._models.sort_out()
+        self._models.leave(worker)
 
     def gathered(self, transfer_id: int, now_s: float) -> TransferGroup | None:
         """Note that an update is at the host that gathers its group.

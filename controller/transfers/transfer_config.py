@@ -77,7 +77,7 @@ class TransferConfig:
     relay_slack_s: float = 0.5
     """A server sends a model itself so long after the planned time, if a relay has not delivered
     it."""
-    join_ratio: float = 3.0
+    join_ratio: float = 1.5
     """A worker joins a group at the switch or a chain of models if the sum of their times is at
     most so many times what it is if this worker follows alone."""
     overdue_ratio: float = 3.0

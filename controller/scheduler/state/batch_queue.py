@@ -48,6 +48,11 @@ class BatchQueue(Generic[RequestT, GrantT]):
         held = self._held.pop(transfer_id, None)
         return self.waiting.pop(transfer_id) if held is None else held
 
+    @property
+    def last_s(self) -> float:
+        """When the last of the waiting requests came; there is one."""
+        return max(self._arrived_s[transfer_id] for transfer_id in self.waiting)
+
     def due_s(self, batch_max: int, batch_wait_s: float, idle_wait_s: float = 0.0) -> float | None:
         """Return when the waiting requests become a batch, None if none waits.
 

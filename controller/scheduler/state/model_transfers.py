@@ -20,6 +20,7 @@ from ..transfers import ModelGrant, ModelRequest
 from .batch_queue import BatchQueue
 from .coming_updates import ComingUpdates
 from .open_transfers import Carried, OpenTransfers
+from .returning_workers import ReturningWorkers
 
 _FREE_SHARE: Final = 0.05
 """A link of which less is free is full."""
@@ -48,6 +49,7 @@ class ModelTransfers:
         self._relay_max = relay_max
         self._coming: dict[str, ComingUpdates] = {}
         """By server, if models wait for updates."""
+        self._returning = {server: ReturningWorkers() for server in self._servers}
         for server in self._servers:
             self._expect(server)
         self._server_of: dict[int, str] = {}
@@ -66,6 +68,7 @@ class ModelTransfers:
             )
         self._open.residual.network.route(request.server, request.worker)
         self._servers[request.server].enqueue(request, now_s)
+        self._returning[request.server].requested(request.worker, now_s)
         self._last_ids[request.worker] = request.transfer_id
         self._server_of[request.transfer_id] = request.server
         if self._clocks:
@@ -102,6 +105,7 @@ class ModelTransfers:
                 queue.remove(transfer_id)
                 queue.granted[transfer_id] = grant
                 self._open.hold((Carried.MODEL, transfer_id), grant.links, grant.spans)
+                self._returning[server].granted(grant.request.worker, now_s, grant.end_s - now_s)
                 grants.append(grant)
         return grants
 
@@ -114,12 +118,13 @@ class ModelTransfers:
     def withdraw(self, transfer_id: int, now_s: float) -> None:
         """Forget a request that waits, or a grant whose model does not come."""
         coming = self._coming.get(self._server_of.get(transfer_id, ""))
-        self.end(transfer_id, now_s)
+        request = self.end(transfer_id, now_s)
+        self._returning[request.server].gone(request.worker)
         if coming is not None:
             coming.withdrawn(transfer_id)
 
-    def end(self, transfer_id: int, now_s: float) -> None:
-        """Forget a request that waits, or a grant, and give back its reservation."""
+    def end(self, transfer_id: int, now_s: float) -> ModelRequest:
+        """Forget a request that waits, or a grant, and give back its reservation; return it."""
         server = self._server_of.pop(transfer_id, None)
         if server is None:
             raise UnknownTransferError(
@@ -127,10 +132,15 @@ class ModelTransfers:
             )
         queue = self._servers[server]
         if transfer_id in queue:
-            queue.remove(transfer_id)
-        else:
-            del queue.granted[transfer_id]
-            self._open.release((Carried.MODEL, transfer_id), now_s)
+            return queue.remove(transfer_id)
+        self._open.release((Carried.MODEL, transfer_id), now_s)
+        return queue.granted.pop(transfer_id).request
+
+    def leave(self, worker: str) -> None:
+        """Note that a worker is gone: nobody waits for it any longer."""
+        for returning in self._returning.values():
+            returning.gone(worker)
+        self.sort_out()
 
     def check_granted(self, transfer_id: int) -> None:
         """Raise UnknownTransferError unless a model is on its way."""
@@ -146,9 +156,10 @@ class ModelTransfers:
         gone = [number for number, server in self._server_of.items() if server == old]
         for transfer_id in gone:
             self.withdraw(transfer_id, now_s)
-        del self._servers[old]
+        del self._servers[old], self._returning[old]
         self._coming.pop(old, None)
         self._servers[new] = BatchQueue()
+        self._returning[new] = ReturningWorkers()
         self._expect(new)
 
     def sort_out(self) -> None:
@@ -159,7 +170,11 @@ class ModelTransfers:
     def _due_s(
         self, queue: BatchQueue[ModelRequest, ModelGrant], options: SchedulerOptions, now_s: float
     ) -> float | None:
-        """Return when a server's batch is due: with relays, not long before its link is free."""
+        """Return when a server's batch is due.
+
+        With relays, that is not long before the server's link is free, and when no more workers are
+        to come than wait, or could share a model with them.
+        """
         due_s = queue.due_s(options.batch_max, options.batch_wait_s)
         first_s = queue.due_s(1, 0.0)
         if due_s is None or first_s is None or self._relay_max == 1:
@@ -173,7 +188,14 @@ class ModelTransfers:
             return due_s
         least = max(1, round(_FREE_SHARE * residual.network.capacities_bits_per_s[links[0]]))
         free_s = residual.rate(links[0]).free_from(now_s, least)
-        return max(due_s, min(free_s - options.batch_wait_s, first_s + options.relay_wait_s))
+        num_waiting = len(queue.waiting)
+        count = min(num_waiting, self._relay_max)
+        wanted_s = max(
+            free_s - options.batch_wait_s,
+            self._returning[oldest.server].at_most_s(count, now_s),
+            queue.last_s + options.batch_wait_s if num_waiting > 1 else due_s,
+        )
+        return max(due_s, min(wanted_s, first_s + options.relay_wait_s))
 
     def _expect(self, server: str) -> None:
         if self._most_queued is not None:
