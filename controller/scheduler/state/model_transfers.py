@@ -188,13 +188,13 @@ class ModelTransfers:
             return due_s
         least = max(1, round(_FREE_SHARE * residual.network.capacities_bits_per_s[links[0]]))
         free_s = residual.rate(links[0]).free_from(now_s, least)
+        wanted_s = free_s - options.batch_wait_s
         num_waiting = len(queue.waiting)
-        count = min(num_waiting, self._relay_max)
-        wanted_s = max(
-            free_s - options.batch_wait_s,
-            self._returning[oldest.server].at_most_s(count, now_s),
-            queue.last_s + options.batch_wait_s if num_waiting > 1 else due_s,
-        )
+        if num_waiting > 1:
+            wanted_s = max(wanted_s, queue.last_s + options.batch_wait_s)
+        if num_waiting < self._relay_max:
+            returning = self._returning[oldest.server]
+            wanted_s = max(wanted_s, returning.at_most_s(num_waiting, now_s))
         return max(due_s, min(wanted_s, first_s + options.relay_wait_s))
 
     def _expect(self, server: str) -> None:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +18,20 @@ from switchfold.controller.scheduler.transfers import ModelGrant
 from transfer_cases import MBIT, SERVER, UPDATE_BYTES, grants_of, moved_bits, push, star
 
 
-def relaying(network: TransferNetwork, relay_max: int = 8) -> TransferScheduler:
-    return TransferScheduler(network, {SERVER: 0}, SchedulerOptions(relay_max=relay_max))
+def relaying(
+    network: TransferNetwork,
+    relay_max: int = 8,
+    batch_wait_s: float = 0.0,
+    join_ratio: float = 1.0,
+    relay_wait_s: float = math.inf,
+) -> TransferScheduler:
+    options = SchedulerOptions(
+        relay_max=relay_max,
+        batch_wait_s=batch_wait_s,
+        join_ratio=join_ratio,
+        relay_wait_s=relay_wait_s,
+    )
+    return TransferScheduler(network, {SERVER: 0}, options)
 
 
 def granted(scheduler: TransferScheduler, *numbers: int, now_s: float = 0.0) -> list[ModelGrant]:
@@ -61,10 +75,9 @@ def test_a_slightly_slower_worker_joins_if_all_together_gain() -> None:
 
 def test_with_a_join_ratio_a_slower_worker_joins() -> None:
     """At 25 Mbit/s: 4 s for each of three, instead of 1, 1 and 5 s; at 10 Mbit/s, 10 s for each."""
-    options = SchedulerOptions(relay_max=8, join_ratio=2.0)
     for slow, ends_s in ((25, [4.0, 4.0, 4.0]), (10, [1.0, 1.0, 11.0])):
         network = star(2, others={"h3": slow})
-        grants = granted(TransferScheduler(network, {SERVER: 0}, options), 1, 2, 3)
+        grants = granted(relaying(network, join_ratio=2.0), 1, 2, 3)
         assert [grant.end_s for grant in grants] == pytest.approx(ends_s)
 
 
@@ -112,7 +125,7 @@ def test_a_worker_whose_uplink_is_taken_is_the_last_one() -> None:
 
 
 def test_models_wait_for_their_server_s_link_and_for_each_other() -> None:
-    scheduler = relaying(star(4))
+    scheduler = relaying(star(4), batch_wait_s=0.05)
     granted(scheduler, 1)
     scheduler.request_model(model(2), 0.2)
     scheduler.request_model(model(3), 0.6)
@@ -124,8 +137,7 @@ def test_models_wait_for_their_server_s_link_and_for_each_other() -> None:
 
 
 def test_models_wait_for_a_link_for_so_long_at_most() -> None:
-    options = SchedulerOptions(relay_max=8, relay_wait_s=0.5)
-    scheduler = TransferScheduler(star(4), {SERVER: 0}, options)
+    scheduler = relaying(star(4), batch_wait_s=0.05, relay_wait_s=0.5)
     granted(scheduler, 1)
     scheduler.request_model(model(2), 0.2)
     scheduler.request_model(model(3), 0.6)
@@ -135,12 +147,48 @@ def test_models_wait_for_a_link_for_so_long_at_most() -> None:
 
 
 def test_models_of_workers_that_may_not_relay_do_not_wait_for_the_link() -> None:
-    scheduler = relaying(star(4))
+    scheduler = relaying(star(4), batch_wait_s=0.05)
     granted(scheduler, 1)
     scheduler.request_model(model(2, may_relay=False), 0.2)
     assert scheduler.next_due_s() == pytest.approx(0.25)
     scheduler.request_model(model(3), 0.2)
     assert scheduler.next_due_s() == pytest.approx(0.95)
+
+
+def test_a_model_waits_for_workers_that_come_back_if_they_are_more() -> None:
+    scheduler = relaying(star(3), batch_wait_s=0.05, relay_wait_s=4.0)
+    granted(scheduler, 1, 2, 3)
+    assert len(scheduler.grant_models(0.05)) == 3
+    for number in (1, 2, 3):
+        scheduler.model_delivered(number, 1.05)
+    scheduler.request_model(model(4, worker="h3"), 6.0)
+    assert scheduler.next_due_s() == pytest.approx(10.0), "it waits for 4 s at most"
+    scheduler.request_model(model(5, worker="h1"), 7.0)
+    assert scheduler.next_due_s() == pytest.approx(7.05), "one more is away, and two wait"
+    scheduler.request_model(model(6, worker="h2"), 7.02)
+    assert scheduler.grant_models(7.05) == []
+    grants = scheduler.grant_models(7.1)
+    assert [each.request.worker for each in grants] == ["h1", "h2", "h3"]
+    assert [each.relayed_by for each in grants] == [None, "h1", "h2"]
+
+
+def test_nobody_waits_for_workers_that_are_late_or_gone() -> None:
+    """First iterations are taken to last 4 times as long as the model, and 3 times that is late."""
+    scheduler = relaying(star(3))
+    granted(scheduler, 1, 2)
+    scheduler.request_model(model(3), 2.0)
+    assert scheduler.next_due_s() == pytest.approx(12.0), "then, h1 and h2 are late"
+    scheduler.leave("h1", 3.0)
+    assert scheduler.next_due_s() == pytest.approx(3.0), "as many wait as are away"
+
+
+def test_models_wait_for_no_more_workers_than_may_share_one() -> None:
+    scheduler = relaying(star(6), relay_max=2)
+    granted(scheduler, 1, 2, 3, 4)
+    scheduler.request_model(model(5), 5.0)
+    assert scheduler.next_due_s() == pytest.approx(24.0), "h3 and h4 have theirs at 2 s"
+    scheduler.request_model(model(6), 5.0)
+    assert scheduler.next_due_s() == pytest.approx(5.0)
 
 
 def test_a_chain_gives_back_what_it_has_reserved_hop_by_hop() -> None:
