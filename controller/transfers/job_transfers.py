@@ -315,6 +315,14 @@ class JobTransfers:
             if message.is_refused:
                 self.flow.refused_late(server, record)
             return
+        if message.is_early and worker is not None:
+            worker.counts.early += 1
+            if worker.counts.early == 1:
+                _LOGGER.warning(
+                    "job %s: %s has begun to come to server %d long before its granted time; does "
+                    "the worker ignore its grants? Update it, or its library. This is said once",
+                    *(self.name, record.name, server.server_id),
+                )
         if record.state is TransferState.GRANTED and message.is_granted:
             self.flow.arrived(server, record, is_refused=message.is_refused)
         else:

@@ -112,6 +112,7 @@ def _worker(place: WorkerPlace) -> pb.ScheduledWorker:
         overdue=counts.overdue,
         ungranted=counts.ungranted,
         refused=counts.refused,
+        early=counts.early,
         achieved_bits_per_s=place.achieved_bits_per_s,
         granted_bits_per_s=place.granted_bits_per_s,
         is_aggregator=place.station is not None and place.station.aggregator is not None,

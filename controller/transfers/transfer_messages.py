@@ -61,6 +61,7 @@ def expected_message(record: TransferRecord, now_s: float) -> pb.SchedulerMessag
             due_s=max(end_s - now_s, 0.0),
             size_bytes=record.request.size_bytes,
             earliest_s=max(start_s + (end_s - start_s) / record.headroom - now_s, 0.0),
+            begins_s=max(start_s - now_s, 0.0),
         )
     )
 

@@ -69,6 +69,8 @@ class WorkerCounts:
     """Updates that servers applied without a grant."""
     refused: int = 0
     """Updates that servers did not apply."""
+    early: int = 0
+    """Granted updates that came long before their times, as servers say."""
 
 
 @dataclass(kw_only=True, eq=False)

@@ -257,7 +257,8 @@ class ParameterServer(Closable):
             return
         if greeting.purpose is Purpose.TRANSFERS:
             groups = None if self.groups is None else self.groups.groups
-            UpdatePort(self.update_receiver, self.loop, worker_id, connection, groups)
+            receiver, hold_s = self.update_receiver, self.updates.hold_s
+            UpdatePort(receiver, self.loop, worker_id, connection, groups, hold_s=hold_s)
             return
         old = self._ends.get(worker_id)
         if isinstance(old, WorkerEnd):

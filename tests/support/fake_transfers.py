@@ -70,6 +70,7 @@ def expected(  # noqa: PLR0913 - the fields of the message
     *,
     due_s: float = 0.0,
     earliest_s: float = 0.0,
+    begins_s: float = 0.0,
     size_bytes: int = 0,
     factor: float = 0.0,
 ) -> api.SchedulerMessage:
@@ -82,6 +83,7 @@ def expected(  # noqa: PLR0913 - the fields of the message
             due_s=due_s,
             earliest_s=earliest_s,
             size_bytes=size_bytes,
+            begins_s=begins_s,
         )
     )
 

@@ -75,7 +75,7 @@ class ModelCounts(_message.Message):
     def __init__(self, requested: _Optional[int] = ..., granted: _Optional[int] = ..., delivered: _Optional[int] = ..., ungranted: _Optional[int] = ..., withdrawn: _Optional[int] = ..., relayed: _Optional[int] = ...) -> None: ...
 
 class ScheduledWorker(_message.Message):
-    __slots__ = ("worker_id", "host", "state", "pushes", "grants", "commits", "drops", "withdrawn", "overdue", "ungranted", "refused", "achieved_bits_per_s", "granted_bits_per_s", "is_aggregator")
+    __slots__ = ("worker_id", "host", "state", "pushes", "grants", "commits", "drops", "withdrawn", "overdue", "ungranted", "refused", "achieved_bits_per_s", "granted_bits_per_s", "early", "is_aggregator")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -89,6 +89,7 @@ class ScheduledWorker(_message.Message):
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     ACHIEVED_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
     GRANTED_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    EARLY_FIELD_NUMBER: _ClassVar[int]
     IS_AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
     worker_id: int
     host: str
@@ -103,8 +104,9 @@ class ScheduledWorker(_message.Message):
     refused: int
     achieved_bits_per_s: float
     granted_bits_per_s: float
+    early: int
     is_aggregator: bool
-    def __init__(self, worker_id: _Optional[int] = ..., host: _Optional[str] = ..., state: _Optional[str] = ..., pushes: _Optional[int] = ..., grants: _Optional[int] = ..., commits: _Optional[int] = ..., drops: _Optional[int] = ..., withdrawn: _Optional[int] = ..., overdue: _Optional[int] = ..., ungranted: _Optional[int] = ..., refused: _Optional[int] = ..., achieved_bits_per_s: _Optional[float] = ..., granted_bits_per_s: _Optional[float] = ..., is_aggregator: bool = ...) -> None: ...
+    def __init__(self, worker_id: _Optional[int] = ..., host: _Optional[str] = ..., state: _Optional[str] = ..., pushes: _Optional[int] = ..., grants: _Optional[int] = ..., commits: _Optional[int] = ..., drops: _Optional[int] = ..., withdrawn: _Optional[int] = ..., overdue: _Optional[int] = ..., ungranted: _Optional[int] = ..., refused: _Optional[int] = ..., achieved_bits_per_s: _Optional[float] = ..., granted_bits_per_s: _Optional[float] = ..., early: _Optional[int] = ..., is_aggregator: bool = ...) -> None: ...
 
 class ScheduledServer(_message.Message):
     __slots__ = ("server_id", "host", "state", "version", "next_sequence", "open_sequence")

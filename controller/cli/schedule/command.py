@@ -46,7 +46,8 @@ def show_schedule(name: str, is_watched: bool, client: OperatorClient, is_json: 
     is an update's copy on its path there. Ungranted updates came directly, since their worker had
     no answer in time.
     Groups are updates that an idle worker adds up, so that the server gets one message.
-    Hosts are listed whose links carry less than the file says, by what workers report.
+    Hosts are listed whose links carry less than the file says, by what workers report. Workers are
+    named whose updates came long before their granted times.
 
     \b
     Examples:

@@ -55,6 +55,9 @@ def head_lines(report: pb.ScheduleReport) -> list[str]:
             f"  {report.num_groups} groups of {report.grouped} updates; {report.missing} came too"
             f" late, {report.left} left for the server"
         )
+    early = [f"{each.early} of worker {each.worker_id}" for each in report.workers if each.early]
+    if early:
+        lines.append(f"  came long before their granted times: {', '.join(early)}")
     if report.drops:
         drops = ", ".join(f"{each.count} {each.reason}" for each in report.drops)
         lines.append(f"  dropped: {drops}")

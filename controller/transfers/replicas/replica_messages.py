@@ -65,6 +65,7 @@ def expected_replica_message(record: TransferRecord, now_s: float) -> pb.Schedul
     """Return what a replica is told of a grant."""
     assert record.grant is not None, "a granted record has its grant"
     transfer = record.grant.replica_transfer
+    spans = transfer.spans if transfer else ()
     return pb.SchedulerMessage(
         expected=pb.CommitExpected(
             sequence=record.sequence,
@@ -72,5 +73,6 @@ def expected_replica_message(record: TransferRecord, now_s: float) -> pb.Schedul
             transfer_id=record.transfer_id,
             learning_rate_factor=record.rate_factor,
             due_s=max(transfer.end_s - now_s, 0.0) if transfer else 0.0,
+            begins_s=max(spans[0].start_s - now_s, 0.0) if spans else 0.0,
         )
     )

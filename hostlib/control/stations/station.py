@@ -210,6 +210,8 @@ class CommitExpected(NamedTuple):
     """When it has arrived if links carry more than planned: its grant may be faster than that."""
     size_bytes: int
     """For which its worker has asked; 0: not told."""
+    begins_s: float = 0.0
+    """When its worker may begin to send it, in seconds since this message arrived."""
 
 
 class CommitSkipped(NamedTuple):
@@ -289,6 +291,8 @@ class TransferDelivered(NamedTuple):
     """False: it came without a grant, or after its place was given up."""
     is_refused: bool = False
     """The server does not apply it."""
+    is_early: bool = False
+    """It came by itself, long before its granted time."""
 
 
 class TransferWithdrawn(NamedTuple):

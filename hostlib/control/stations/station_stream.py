@@ -201,6 +201,7 @@ def _event(  # noqa: PLR0911 - one for each kind
             return CommitExpected(
                 *(place.sequence, place.worker_id, place.transfer_id, factor, due_s, earliest_s),
                 place.size_bytes,
+                min(max(0.0, place.begins_s), due_s) if math.isfinite(place.begins_s) else 0.0,
             )
         case "skipped":
             return CommitSkipped(message.skipped.sequence)

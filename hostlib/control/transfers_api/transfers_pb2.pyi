@@ -270,16 +270,18 @@ class TransferRefused(_message.Message):
     def __init__(self, transfer_id: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class TransferDelivered(_message.Message):
-    __slots__ = ("worker_id", "transfer_id", "is_granted", "is_refused")
+    __slots__ = ("worker_id", "transfer_id", "is_granted", "is_refused", "is_early")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
     IS_GRANTED_FIELD_NUMBER: _ClassVar[int]
     IS_REFUSED_FIELD_NUMBER: _ClassVar[int]
+    IS_EARLY_FIELD_NUMBER: _ClassVar[int]
     worker_id: int
     transfer_id: int
     is_granted: bool
     is_refused: bool
-    def __init__(self, worker_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., is_granted: bool = ..., is_refused: bool = ...) -> None: ...
+    is_early: bool
+    def __init__(self, worker_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., is_granted: bool = ..., is_refused: bool = ..., is_early: bool = ...) -> None: ...
 
 class TransferWithdrawn(_message.Message):
     __slots__ = ("transfer_id", "is_sent_ungranted")
@@ -310,7 +312,7 @@ class RateObserved(_message.Message):
     def __init__(self, transfer_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., seconds: _Optional[float] = ..., network_wait_s: _Optional[float] = ...) -> None: ...
 
 class CommitExpected(_message.Message):
-    __slots__ = ("sequence", "worker_id", "transfer_id", "learning_rate_factor", "due_s", "earliest_s", "size_bytes")
+    __slots__ = ("sequence", "worker_id", "transfer_id", "learning_rate_factor", "due_s", "earliest_s", "size_bytes", "begins_s")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -318,6 +320,7 @@ class CommitExpected(_message.Message):
     DUE_S_FIELD_NUMBER: _ClassVar[int]
     EARLIEST_S_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    BEGINS_S_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     worker_id: int
     transfer_id: int
@@ -325,7 +328,8 @@ class CommitExpected(_message.Message):
     due_s: float
     earliest_s: float
     size_bytes: int
-    def __init__(self, sequence: _Optional[int] = ..., worker_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., learning_rate_factor: _Optional[float] = ..., due_s: _Optional[float] = ..., earliest_s: _Optional[float] = ..., size_bytes: _Optional[int] = ...) -> None: ...
+    begins_s: float
+    def __init__(self, sequence: _Optional[int] = ..., worker_id: _Optional[int] = ..., transfer_id: _Optional[int] = ..., learning_rate_factor: _Optional[float] = ..., due_s: _Optional[float] = ..., earliest_s: _Optional[float] = ..., size_bytes: _Optional[int] = ..., begins_s: _Optional[float] = ...) -> None: ...
 
 class CommitSkipped(_message.Message):
     __slots__ = ("sequence",)

@@ -6,8 +6,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from ...errors import HostlibError, PeerMismatchError, StaleUpdateError, UnplannedUpdateError
+
+REFUSALS: Final[dict[type[HostlibError], str]] = {
+    StaleUpdateError: "stale_updates",
+    UnplannedUpdateError: "withheld_updates",
+    PeerMismatchError: "missized_updates",
+}
+"""Counters of updates that were not applied, by error."""
 _logger = logging.getLogger(__name__)
 
 

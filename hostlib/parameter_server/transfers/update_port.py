@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol, final
 
@@ -16,7 +17,7 @@ from ...errors import (
     PeerProtocolError,
 )
 from ...peers.connection import Connection
-from ...peers.event_loop import EventLoop
+from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import (
     MAX_BATCH_BYTES,
     CommittedFrame,
@@ -73,6 +74,8 @@ class IncomingUpdate:
     """`head_bytes` for what the log has before them, then keys and values; None: there is no room
     yet."""
     filled_bytes: int = 0
+    is_early: bool = False
+    """It has come by itself, long before its granted time."""
 
     @property
     def head_bytes(self) -> int:
@@ -140,17 +143,25 @@ class UpdatePort:
         worker_id: int,
         connection: Connection,
         groups: GroupDoor | None = None,
+        *,
+        hold_s: Callable[[IncomingUpdate], float] = lambda _: 0.0,
     ) -> None:
-        """`groups`: of switches; None: the receiver has none."""
+        """`groups`: of switches; None: the receiver has none.
+
+        `hold_s(update)`: for how many seconds nothing more of an update is to be read; `on_room`
+        has it asked again.
+        """
         self.worker_id = worker_id
         self.incarnation = 0
         self._receiver = receiver
         self._groups = groups
+        self._hold_s = hold_s
         self._loop = loop
         self._connection = connection
         self._incoming: dict[int, IncomingUpdate] = {}
         self._highest = 0
         self._is_paused = False
+        self._hold_timer: Timer | None = None
         self._is_refused = False
         connection.receiver = self
         connection.send(Frame(FrameKind.WELCOME))
@@ -159,7 +170,7 @@ class UpdatePort:
     # The connection calls the methods below.
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
-        """Return where a payload goes, None while there is no memory for its update."""
+        """Return where a payload goes, None while its update has no memory, or is held."""
         if frame.kind is not FrameKind.PIECE or self._is_refused:
             return memoryview(bytearray(frame.payload_bytes))
         number = PieceFrame.unpack(frame).number
@@ -173,6 +184,11 @@ class UpdatePort:
             raise PeerProtocolError(f"{end} bytes of an update of {update.head.num_bytes}")
         if update.is_repeated:
             return memoryview(bytearray(frame.payload_bytes))
+        # The socket is not read meanwhile, so TCP's window stops the worker's kernel.
+        if (hold_s := self._hold_s(update)) > 0:
+            self._is_paused = True
+            self._hold_timer = self._loop.call_later(hold_s, self.on_room)
+            return None
         if update.payload is None:
             if not self._receiver.reserve(update):
                 self._is_paused = True
@@ -264,6 +280,7 @@ class UpdatePort:
         update = self._incoming.pop(number, None)
         if update is not None:
             self._free(update)
+            self.on_room()  # if it was held, what follows it is not
 
     def _free_all(self) -> None:
         incoming, self._incoming = self._incoming, {}
@@ -304,7 +321,10 @@ class UpdatePort:
         self._connection.send(frame, payload)
 
     def on_room(self) -> None:
-        """Read on."""
+        """Read on, unless there is still no memory, or no time yet."""
+        if self._hold_timer is not None:
+            self._hold_timer.cancel()
+            self._hold_timer = None
         if self._is_paused:
             self._is_paused = False
             self._connection.resume()

@@ -30,7 +30,7 @@ from ..summed_updates import SumMember, pack_members_into
 from ..tables.change import ScheduledUpdate, TableChange
 from ..tables.denial import is_replaced
 from ..tables.service import TableService
-from .arrivals.grant_pace import note_pace, size_problem
+from .arrivals.grant_pace import GrantPace, size_problem
 from .arrivals.known_updates import (
     KnownUpdates,
     SubmittedUpdate,
@@ -43,7 +43,7 @@ from .arrivals.known_updates import (
 from .arrivals.place_order import PlaceOrder, ReadyUpdate, UpdateKey
 from .arrivals.update_age import staleness
 from .arrivals.worker_ports import WorkerPorts
-from .committed_update import CommittedUpdate, fate, guard
+from .committed_update import REFUSALS, CommittedUpdate, fate, guard
 from .replicas.commit_gate import CommitGate
 from .update_port import IncomingUpdate, UpdatePort
 
@@ -51,12 +51,6 @@ MOST_HELD_BYTES: Final = 1 << 30
 """Updates that have come, and wait or are on their path through the log."""
 KEPT_REFUSED: Final = 256
 """How many refused updates are remembered, for places that are told later."""
-_REFUSALS: Final[dict[type[HostlibError], str]] = {
-    StaleUpdateError: "stale_updates",
-    UnplannedUpdateError: "withheld_updates",
-    PeerMismatchError: "missized_updates",
-}
-"""Counters by error."""
 _logger = logging.getLogger(__name__)
 
 
@@ -69,9 +63,9 @@ class UpdateService:
     (refused by the tables), forgotten_updates (of worker processes that were replaced),
     withheld_updates (without a place, though a replica follows; refused), missized_updates (of
     other sizes than their grants; refused), repeated_updates (had come before), early_updates (came
-    long before their planned time), unplanned_updates (granted, but the scheduler has not told of
-    them), skipped_places and abandoned_places (of the sequence: the scheduler's word, or the server
-    had waited long enough).
+    long before their planned time, and are held), unplanned_updates (granted, but the scheduler has
+    not told of them), skipped_places and abandoned_places (of the sequence: the scheduler's word,
+    or the server had waited long enough).
     Of groups: summed_updates (applied as parts of sums), left_updates (were to come in sums, and
     came by themselves), returned_sums (had no effect: their updates come by themselves).
     """
@@ -108,6 +102,9 @@ class UpdateService:
         self._tau_max = tau_max
         self._most_held_bytes = most_held_bytes
         self._order = PlaceOrder[IncomingUpdate](place_wait_s)
+        self._pace = GrantPace(self._order, self.counters, lambda: self._is_registered)
+        self.hold_s: Final = self._pace.hold_s
+        """For how many seconds the ports do not read an update that comes before its time."""
         self.gate: Final = CommitGate(
             self._order,
             loop,
@@ -194,7 +191,7 @@ class UpdateService:
             return
         has_grant = update.head.is_granted and all(member.transfer_id for member in members)
         if has_grant:
-            note_pace(self._order, update, self.counters, now_s, is_registered=self._is_registered)
+            self._pace.note(update, now_s)
         refusal = stale
         if has_grant and refusal is None and not self.gate.is_replica:
             refusal = size_problem(self._order, update)
@@ -210,15 +207,17 @@ class UpdateService:
             is_late = any(each.item is update and not each.is_in_place for each in ready)
             if not (is_late and self.gate.refusal(update)):
                 for member in members:
-                    self._report(self._arrival(member, is_granted=has_grant and not is_late))
+                    self._report(self._arrival(member, has_grant and not is_late, update.is_early))
         self._take(ready)
 
-    def _arrival(self, update: SummedUpdate | UpdateKey, *, is_granted: bool) -> StationReport:
+    def _arrival(
+        self, update: SummedUpdate | UpdateKey, is_granted: bool, is_early: bool = False
+    ) -> StationReport:
         """Return what the scheduler is told of an update that is there."""
         worker_id, transfer_id = update.worker_id, update.transfer_id
         if self.gate.is_replica:
             return ReplicaReceived(worker_id, transfer_id)
-        return TransferDelivered(worker_id, transfer_id, is_granted)
+        return TransferDelivered(worker_id, transfer_id, is_granted, is_early=is_early)
 
     # The station's events.
 
@@ -257,6 +256,7 @@ class UpdateService:
                 self._answer_state()
             case _:
                 pass  # for workers
+        self._ports.on_room()  # what was held may come now
 
     def on_failed(self, error: HostlibError) -> None:
         """Learn that the scheduler refuses this process; servers apply updates as they come."""
@@ -409,7 +409,7 @@ class UpdateService:
             return
         # One that left its group while its sum was returned may come twice.
         is_again = update.members[0].transfer_id and key_of_first(update) in self._refused
-        self.counters["repeated_updates" if is_again else _REFUSALS[type(error)]] += 1
+        self.counters["repeated_updates" if is_again else REFUSALS[type(error)]] += 1
         self._refuse(update, error)
 
     def _return_sum(self, update: IncomingUpdate) -> None:

@@ -132,9 +132,13 @@ def test_a_server_says_how_far_it_is(fake: FakeTransfers) -> None:
         assert watched.next() == CommitExpected(6, 1, 2, 1.0, 0.5, 0.5, 0)
         fake.tell(server(3), expected(7, 1, 3, due_s=0.5, earliest_s=0.25, size_bytes=9))
         assert watched.next() == CommitExpected(7, 1, 3, 1.0, 0.5, 0.25, 9)
-        watched.station.send(TransferDelivered(1, 2, is_granted=True), 1)
+        for told_s, begins_s in (0.25, 0.25), (0.75, 0.5), (-1.0, 0.0), (math.nan, 0.0):
+            fake.tell(server(3), expected(8, 1, 4, due_s=0.5, begins_s=told_s))
+            assert watched.next() == CommitExpected(8, 1, 4, 1.0, 0.5, 0.5, 0, begins_s)
+        watched.station.send(TransferDelivered(1, 2, is_granted=True, is_early=True), 1)
         watched.station.send(UpdatesCommitted(10), 1)
-        assert fake.wait_for(server(3), "delivered")[0].is_granted
+        (told,) = fake.wait_for(server(3), "delivered")
+        assert (told.is_granted, told.is_early) == (True, True)
         assert fake.wait_for(server(3), "committed")[0].version == 10
         progress[0] = ServerProgress(version=10, next_sequence=7)
         fake.break_streams()

@@ -140,6 +140,24 @@ class PlaceOrder(Generic[Item]):
             return None
         return place.expected, place.told_s
 
+    def opens_s(self, key: UpdateKey) -> float:
+        """Return from when on the bytes of an update are awaited; 0.0: at any time.
+
+        That is when the first of its worker's updates that have not come may begin: one that all
+        wait for may be behind others on the worker's connection.
+        """
+        own = self._places.get(self._by_key.get(key, -1))
+        if own is None or own.is_over or own.item is not None:
+            return 0.0
+        return min(
+            place.told_s + place.expected.begins_s
+            for place in self._places.values()
+            if place.expected is not None
+            and place.expected.worker_id == key.worker_id
+            and place.item is None
+            and not place.is_over
+        )
+
     def arrive(
         self, key: UpdateKey, sequence: int | None, item: Item, now_s: float
     ) -> list[ReadyUpdate[Item]]:

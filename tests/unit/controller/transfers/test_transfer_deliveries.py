@@ -10,8 +10,10 @@ import pytest
 
 from controller_fixtures import run
 from fake_station import stations, transfer_controller
+from switchfold.controller.cli.schedule.text import head_lines
 from switchfold.controller.server import ControllerServer
 from switchfold.controller.transfers.job_transfers import JobTransfers
+from switchfold.controller.transfers.schedule_service import schedule_report
 from switchfold.hostlib.control.transfers_api import transfers_pb2 as pb
 from time_bound import until
 
@@ -90,6 +92,51 @@ def test_update_that_the_server_refuses_is_skipped(tmp_path: Path):
             grant = await worker.granted()
             assert (grant.sequence, grant.delay) == (2, 1)
             assert (counts[0].refused, counts[0].commits, counts[0].grants) == (1, 0, 2)
+
+    run(scenario())
+
+
+def test_server_hears_when_an_update_may_begin(tmp_path: Path):
+    async def scenario() -> None:
+        async with (
+            transfer_controller(tmp_path) as controller,
+            stations(controller.address, 2) as (server, workers),
+        ):
+            for worker in workers:
+                await worker.push(worker.first_id, size_bytes=12_500_000_000)
+                await worker.granted()
+            begins_s = [(await server.expected()).begins_s for _ in workers]
+            assert begins_s[0] == 0.0
+            assert 900 < begins_s[1] <= 1000, "the first one takes 1000 s"
+
+    run(scenario())
+
+
+def test_workers_whose_updates_come_too_early_are_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    """Each update counts once, however often its server reports it; the log has it once."""
+
+    async def scenario() -> None:
+        async with (
+            transfer_controller(tmp_path) as controller,
+            stations(controller.address, 2) as (server, (worker, other)),
+        ):
+            for number in range(2):
+                await worker.push(worker.first_id + number)
+                await worker.granted()
+                for _ in range(2):
+                    await server.deliver(0, worker.first_id + number, is_early=True)
+            await other.push(other.first_id)
+            await other.granted()
+            await server.deliver(1, other.first_id)
+            counts = {n: place.counts for n, place in job_of(controller).workers.items()}
+            await until(lambda: counts[1].commits == 1)
+            assert [counts[number].early for number in range(2)] == [2, 0]
+            assert caplog.text.count("long before its granted time") == 1
+            report = schedule_report(job_of(controller))
+            assert [each.early for each in report.workers] == [2, 0]
+            assert "  came long before their granted times: 2 of worker 0" in head_lines(report)
 
     run(scenario())
 

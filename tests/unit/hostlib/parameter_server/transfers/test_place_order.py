@@ -36,6 +36,31 @@ def order(first: int | None = 0) -> PlaceOrder[int]:
     return made
 
 
+def test_bytes_are_awaited_when_the_first_update_of_their_worker_may_begin() -> None:
+    made = order()
+    places = [
+        place(sequence, 4 * sequence, 100.0)._replace(begins_s=begins)
+        for sequence, begins in ((0, 30.0), (1, 10.0), (2, 20.0))
+    ]  # of worker 0
+    places.append(place(3, 1, 100.0)._replace(begins_s=5.0))
+    assert made.opens_s(key(0)) == 0.0, "nothing is known of it"
+    for each in places:
+        made.expect(each, 1000.0)
+    assert [made.opens_s(key(number)) for number in (0, 4, 8, 1)] == [
+        1010.0,
+        1010.0,
+        1010.0,
+        1005.0,
+    ]
+    made.arrive(key(4), 1, 1, 1000.0)
+    assert [made.opens_s(key(number)) for number in (0, 4, 8)] == [1020.0, 0.0, 1020.0]
+    made.skip(2)
+    assert [made.opens_s(key(number)) for number in (0, 8)] == [1030.0, 0.0]
+    made.skip(0)
+    assert made.next == 3
+    assert made.opens_s(key(0)) == 0.0
+
+
 def items(ready: Iterable[ReadyUpdate[int]]) -> list[int]:
     return [each.item for each in ready]
 
