@@ -1,27 +1,35 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed's controller forms groups at an idle worker, which is killed while it gathers."""
+"""A testbed's controller forms groups at an idle worker; it or a member is killed meanwhile."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from aggregator_process import AggregatorProcess
+from fabric_job import job_report
+from fabric_process import FabricProcess, count_of_killed, update_of
 from switchfold.bmv2_topos import Testbed, single_switch, state
 from switchfold.hostlib.parameter_server.tables.dense import Values
+from switchfold.hostlib.parameter_server.transfers import PushOutcome
 from testbed_training import JOB, TestbedTraining
 from time_bound import wait_until
 
 NUM_PUSHERS = 5
 AGGREGATOR = NUM_PUSHERS
-SERVER = NUM_PUSHERS + 1
+MEMBER = NUM_PUSHERS + 1
+"""Pushes in a process of its own, in the tests that kill it."""
+SERVER = NUM_PUSHERS + 2
 NUM_VALUES = 1 << 18
+UPDATE_BYTES = 4 * NUM_VALUES
 RATE = 100_000_000
+SLOW_RATE = 20_000_000
+"""An update is on its path for 0.4 s, so that its worker can be killed meanwhile."""
 LIMIT_S = 180.0
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
@@ -29,20 +37,25 @@ pytestmark = [pytest.mark.root, needs_root]
 
 
 @pytest.fixture
-def testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Testbed]:
+def rate() -> int:
+    return RATE
+
+
+@pytest.fixture
+def testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rate: int) -> Generator[Testbed]:
     monkeypatch.setattr(state, "records_directory", lambda: tmp_path)
-    topology = single_switch(SERVER + 1, rate_bits_per_s=RATE)
+    topology = single_switch(SERVER + 1, rate_bits_per_s=rate)
     with Testbed(topology, name=f"test-groups-{os.getpid()}") as testbed:
         yield testbed
 
 
 class GroupTraining(TestbedTraining):
-    """A server with a log on the last host, an aggregator before it, and workers."""
+    """A server with a log on the last host, an aggregator, and workers on the first ones."""
 
     def __init__(self, testbed: Testbed, log: Path) -> None:
         super().__init__(testbed, NUM_PUSHERS, NUM_VALUES, log)
-        self._seed = 0
-        self.aggregator: AggregatorProcess
+        self._seed = self._num_updates = 0
+        self.aggregator: FabricProcess
         try:
             self.start_aggregator()
         except BaseException:
@@ -51,25 +64,30 @@ class GroupTraining(TestbedTraining):
 
     def start_aggregator(self) -> None:
         """Start the process that gathers, or another one after its end."""
-        self.aggregator = self.stack.enter_context(self._aggregator())
+        self.aggregator = self.start_process(AGGREGATOR, aggregate=True)
 
-    def _aggregator(self) -> AggregatorProcess:
-        namespace = self.testbed.namespace_of(self.testbed.topology.hosts[AGGREGATOR])
+    def start_process(self, number: int, *, aggregate: bool = False) -> FabricProcess:
+        """Start a worker in a process of its own."""
+        namespace = self.testbed.namespace_of(self.testbed.topology.hosts[number])
         assert namespace is not None
-        return AggregatorProcess(
+        process = FabricProcess(
             namespace,
-            worker_id=AGGREGATOR,
-            source=self.fabric.addresses[AGGREGATOR],
+            worker_id=number,
+            source=self.fabric.addresses[number],
             servers=[(self.server.address, self.server.port)],
             num_values=NUM_VALUES,
-            credentials=str(self.folder(AGGREGATOR)),
+            credentials=str(self.folder(number)),
             transfers={
                 "controller": self.testbed.controller_address,
                 "job": JOB,
-                "host": self.host(AGGREGATOR),
+                "host": self.host(number),
                 "token": self.testbed.endpoint(0).token,
+                "aggregate": aggregate,
             },
         )
+        self.stack.enter_context(process)
+        process.await_ready()
+        return process
 
     def count(self, name: str) -> int:
         """Return a counter of all workers together."""
@@ -80,17 +98,8 @@ class GroupTraining(TestbedTraining):
 
         `meanwhile` is called when a member's update goes to the aggregator, if one does.
         """
-        self._seed += 1
-        updates = [
-            np.random.default_rng((self._seed, number))
-            .integers(-9, 10, NUM_VALUES)
-            .astype(np.float32)
-            for number in range(NUM_PUSHERS)
-        ]
         before = self.count("grouped_updates")
-        futures = [
-            worker.push(update) for worker, update in zip(self.workers, updates, strict=True)
-        ]
+        futures = self._push()
         if meanwhile is not None:
             wait_until(
                 lambda: (
@@ -102,17 +111,61 @@ class GroupTraining(TestbedTraining):
             )
             if self.count("grouped_updates") > before:
                 meanwhile()
+        return self._await_commits(futures)
+
+    def _push(self) -> list[Future[PushOutcome]]:
+        """Push an update of each worker; it counts in `total`."""
+        self._seed += 1
+        futures: list[Future[PushOutcome]] = []
+        for number, worker in enumerate(self.workers):
+            update = update_of(self._seed, number, NUM_VALUES)
+            futures.append(worker.push(update))
+            self.total += update
+        self._num_updates += NUM_PUSHERS
+        return futures
+
+    def _await_commits(self, futures: list[Future[PushOutcome]]) -> list[bool]:
+        """Wait until all are applied; return which came in sums."""
         outcomes = [future.result(LIMIT_S) for future in futures]
         assert all(outcome.is_committed for outcome in outcomes), outcomes
-        for update in updates:
-            self.total += update
         return [outcome.parts[0].is_summed for outcome in outcomes]
+
+    def sent(self, number: int) -> int:
+        """Return how many bytes a worker's interface has sent."""
+        return self.fabric.carried()[number][0]
+
+    def push_and_kill(self, member: FabricProcess) -> bool:
+        """Kill a member while its update is on its path, and all others push.
+
+        Return whether it was in a group, which has gone on without it. Its update counts once if
+        all of it had left, or never; the model says so.
+        """
+        before = self.sent(MEMBER)
+        futures = self._push()
+        member.push(self._seed)
+        wait_until(
+            lambda: self.sent(MEMBER) - before > UPDATE_BYTES // 8,
+            *("bytes of the member", LIMIT_S),
+            interval_s=0.005,
+        )
+        member.kill()
+        self._await_commits(futures)
+        wait_until(lambda: not job_report(self.testbed)["open"], "ends of all transfers", LIMIT_S)
+        update = update_of(self._seed, MEMBER, NUM_VALUES)
+        count = count_of_killed(self.workers[0], self.total, self._num_updates, update)
+        assert count == 0 or self.sent(MEMBER) - before > UPDATE_BYTES
+        self.total += count * update
+        self._num_updates += count
+        return not count and any(
+            group["missing"] and MEMBER in group["worker_ids"]
+            for group in job_report(self.testbed)["groups"]
+        )
 
     def check(self) -> Values:
         """Compare the model, and the number of its updates, with what was pushed."""
         got = self.workers[0].get().result(LIMIT_S)
         assert np.array_equal(got, self.total)
-        assert self.workers[0].commits.tolist() == [self._seed * NUM_PUSHERS]
+        assert self.workers[0].commits.tolist() == [self._num_updates]
         return got
 
 
@@ -174,4 +227,17 @@ def test_a_group_goes_on_when_the_controller_is_killed(testbed: Testbed, tmp_pat
         training.aggregator.kill()
         training.start_aggregator()
         wait_until(lambda: any(training.push_all()), "a group at the next process", LIMIT_S)
+        training.check()
+
+
+@pytest.mark.parametrize("rate", [SLOW_RATE])
+def test_a_group_goes_on_when_a_member_is_killed(testbed: Testbed, tmp_path: Path) -> None:
+    with GroupTraining(testbed, tmp_path / "log") as training:
+
+        def kill_in_a_group() -> bool:
+            return training.push_and_kill(training.start_process(MEMBER))
+
+        wait_until(kill_in_a_group, "a group that loses a member", LIMIT_S)
+        training.check()
+        wait_until(lambda: any(training.push_all()), "a group without it", LIMIT_S)
         training.check()

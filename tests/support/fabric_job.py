@@ -27,6 +27,16 @@ JOB = "train"
 LIMIT_S = 120.0
 
 
+def job_report(testbed: Testbed) -> dict[str, Any]:
+    """Return what `switchfold schedule show --json` shows of the job."""
+    out, err = io.StringIO(), io.StringIO()
+    arguments = ["schedule", "show", JOB, "--json"]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run_command([*arguments, "--controller", testbed.controller_address])
+    assert code == 0, err.getvalue()
+    return json.loads(out.getvalue())
+
+
 class FabricJob:
     """Workers on the first hosts and the server on the last one, in this process, all by TLS."""
 
@@ -51,13 +61,8 @@ class FabricJob:
             raise
 
     def report(self) -> dict[str, Any]:
-        """Return what `switchfold schedule show --json` shows of the job."""
-        out, err = io.StringIO(), io.StringIO()
-        arguments = ["schedule", "show", JOB, "--json"]
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = run_command([*arguments, "--controller", self.testbed.controller_address])
-        assert code == 0, err.getvalue()
-        return json.loads(out.getvalue())
+        """See `job_report`."""
+        return job_report(self.testbed)
 
     def _options(self, number: int, credentials: Credentials) -> TransferOptions:
         return TransferOptions(

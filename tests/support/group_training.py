@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fabric_process import FabricProcess, update_of
 from scheme_fabric import Fabric
 from switchfold.bmv2_topos import Testbed
 from switchfold.bmv2_topos.network.namespaces import namespace_path
@@ -44,21 +45,31 @@ class GroupTraining:
         num_values: int,
         *,
         has_log: bool = True,
+        has_process: bool = False,
     ) -> None:
-        """`testbed` has a host for each worker, then one for the server."""
+        """`testbed` has a host for each worker, then one for the server.
+
+        With `has_process`, the last worker has a process of its own, and is not in `workers`.
+        """
         self._testbed, self._folder, self._fabric = testbed, folder, Fabric(testbed)
         self._has_log, self._num_values = has_log, num_values
         self._num_workers = len(testbed.topology.hosts) - 1
+        self.num_updates = 0
+        """How many were pushed."""
         self._stack = contextlib.ExitStack()
         self.total = np.zeros(num_values, np.float32)
         """The sum of all updates that were pushed."""
         try:
             self._server = self._start_server()
             self._stack.callback(lambda: _kill(self._server))
+            here = range(self._num_workers - has_process)
+            self.process = self._process() if has_process else None
             with ThreadPoolExecutor(self._num_workers) as pool:
-                for session in list(pool.map(self._join, range(self._num_workers))):
+                for session in list(pool.map(self._join, here)):
                     self._stack.callback(session.close)
-            self.workers = [self._worker(number) for number in range(self._num_workers)]
+            self.workers = [self._worker(number) for number in here]
+            if self.process is not None:
+                self.process.await_ready()
         except BaseException:
             self._stack.close()
             raise
@@ -106,9 +117,12 @@ class GroupTraining:
         _kill(self._server)
         self._server = self._start_server()
 
-    def _join(self, number: int) -> Session:
+    def _variables(self, number: int) -> dict[str, str]:
         variables = self._testbed.endpoint(number).environment(JOB)
-        variables["SWITCHFOLD_NUM_WORKERS"] = str(self._num_workers)
+        return {**variables, "SWITCHFOLD_NUM_WORKERS": str(self._num_workers)}
+
+    def _join(self, number: int) -> Session:
+        variables = self._variables(number)
         options = SessionOptions(join_timeout_s=LIMIT_S, timeout_s=LIMIT_S, lease_s=60.0)
         return self._fabric.at(
             number, lambda: join_from_environment(options, variables={**os.environ, **variables})
@@ -144,13 +158,35 @@ class GroupTraining:
         self._stack.callback(made.close)
         return made
 
+    def _process(self) -> FabricProcess:
+        number = self._num_workers - 1
+        host, endpoint = self._testbed.topology.hosts[number], self._testbed.endpoint(number)
+        namespace = self._testbed.namespace_of(host)
+        assert namespace is not None
+        process = FabricProcess(
+            namespace,
+            session=self._variables(number),
+            worker_id=number,
+            source=host.address,
+            servers=[(self._fabric.addresses[self._num_workers], PORT)],
+            num_values=self._num_values,
+            credentials=str(endpoint.credentials),
+            client={"token": endpoint.token},
+            transfers={
+                "controller": self._testbed.controller_address,
+                "job": JOB,
+                "host": host.name,
+                "token": endpoint.token,
+            },
+        )
+        return self._stack.enter_context(process)
+
     def updates(self, seed: int) -> list[NDArray[np.float32]]:
         """Return an update for each worker, of whole numbers, and note that they are pushed."""
-        found: list[NDArray[np.float32]] = []
-        for number in range(self._num_workers):
-            drawn = np.random.default_rng((seed, number)).integers(-9, 10, self._num_values)
-            self.total += drawn
-            found.append(drawn.astype(np.float32))
+        found = [update_of(seed, n, self._num_values) for n in range(len(self.workers))]
+        for update in found:
+            self.total += update
+        self.num_updates += len(found)
         return found
 
     def push(self, seed: int) -> list[Future[PushOutcome]]:
@@ -163,6 +199,10 @@ class GroupTraining:
         outcomes = [future.result(LIMIT_S) for future in self.push(seed)]
         assert all(outcome.is_committed for outcome in outcomes), outcomes
         return [outcome.parts[0].is_summed for outcome in outcomes]
+
+    def sent(self, number: int) -> int:
+        """Return how many bytes a worker's interface has sent."""
+        return self._fabric.carried()[number][0]
 
     def received(self) -> int:
         """Return how many bytes the server's interface has received."""
