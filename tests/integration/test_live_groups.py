@@ -8,12 +8,13 @@ import os
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fabric_job import job_report
-from fabric_process import FabricProcess, count_of_killed, update_of
+from fabric_process import FabricProcess, settle_update, update_of
 from switchfold.bmv2_topos import Testbed, single_switch, state
 from switchfold.hostlib.parameter_server.tables.dense import Values
 from switchfold.hostlib.parameter_server.transfers import PushOutcome
@@ -113,15 +114,15 @@ class GroupTraining(TestbedTraining):
                 meanwhile()
         return self._await_commits(futures)
 
-    def _push(self) -> list[Future[PushOutcome]]:
-        """Push an update of each worker; it counts in `total`."""
+    def _push(self, num_workers: int = NUM_PUSHERS) -> list[Future[PushOutcome]]:
+        """Push an update of each of the first workers; it counts in `total`."""
         self._seed += 1
         futures: list[Future[PushOutcome]] = []
-        for number, worker in enumerate(self.workers):
+        for number, worker in enumerate(self.workers[:num_workers]):
             update = update_of(self._seed, number, NUM_VALUES)
             futures.append(worker.push(update))
             self.total += update
-        self._num_updates += NUM_PUSHERS
+        self._num_updates += num_workers
         return futures
 
     def _await_commits(self, futures: list[Future[PushOutcome]]) -> list[bool]:
@@ -135,31 +136,41 @@ class GroupTraining(TestbedTraining):
         return self.fabric.carried()[number][0]
 
     def push_and_kill(self, member: FabricProcess) -> bool:
-        """Kill a member while its update is on its path, and all others push.
+        """Kill a member while its update is on its path to an aggregator, and others push.
 
-        Return whether it was in a group, which has gone on without it. Its update counts once if
-        all of it had left, or never; the model says so.
+        The first of five equal updates travels alone, and the last two of the other four may have
+        a group: those of the worker before, and of the member, which is the last one by name.
+        Return whether that was so; if not, it lives. Its update then counts once, and else never.
         """
         before = self.sent(MEMBER)
-        futures = self._push()
+        futures = self._push(NUM_PUSHERS - 1)
         member.push(self._seed)
         wait_until(
             lambda: self.sent(MEMBER) - before > UPDATE_BYTES // 8,
             *("bytes of the member", LIMIT_S),
             interval_s=0.005,
         )
-        member.kill()
+        member.freeze()
+        is_halfway = self.sent(MEMBER) - before < UPDATE_BYTES // 2
+        if is_halfway and any(group["is_open"] for group in self._groups_of_member()):
+            member.kill()
+        else:
+            member.thaw()
         self._await_commits(futures)
         wait_until(lambda: not job_report(self.testbed)["open"], "ends of all transfers", LIMIT_S)
+        is_killed = member.process.returncode is not None
         update = update_of(self._seed, MEMBER, NUM_VALUES)
-        count = count_of_killed(self.workers[0], self.total, self._num_updates, update)
-        assert count == 0 or self.sent(MEMBER) - before > UPDATE_BYTES
-        self.total += count * update
-        self._num_updates += count
-        return not count and any(
-            group["missing"] and MEMBER in group["worker_ids"]
-            for group in job_report(self.testbed)["groups"]
-        )
+        settle_update(self.workers[0], self.total, self._num_updates, update, is_killed=is_killed)
+        if is_killed:
+            assert self._groups_of_member()[-1]["missing"] == 1
+            return True
+        self.total += update
+        self._num_updates += 1
+        return False
+
+    def _groups_of_member(self) -> list[dict[str, Any]]:
+        groups = job_report(self.testbed)["groups"]
+        return [group for group in groups if MEMBER in group["worker_ids"]]
 
     def check(self) -> Values:
         """Compare the model, and the number of its updates, with what was pushed."""
@@ -233,11 +244,8 @@ def test_a_group_goes_on_when_the_controller_is_killed(testbed: Testbed, tmp_pat
 @pytest.mark.parametrize("rate", [SLOW_RATE])
 def test_a_group_goes_on_when_a_member_is_killed(testbed: Testbed, tmp_path: Path) -> None:
     with GroupTraining(testbed, tmp_path / "log") as training:
-
-        def kill_in_a_group() -> bool:
-            return training.push_and_kill(training.start_process(MEMBER))
-
-        wait_until(kill_in_a_group, "a group that loses a member", LIMIT_S)
+        member = training.start_process(MEMBER)
+        wait_until(lambda: training.push_and_kill(member), "a group that loses a member", LIMIT_S)
         training.check()
         wait_until(lambda: any(training.push_all()), "a group without it", LIMIT_S)
         training.check()

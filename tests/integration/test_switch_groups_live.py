@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fabric_job import job_report
-from fabric_process import count_of_killed, update_of
+from fabric_process import settle_update, update_of
 from group_training import LIMIT_S, GroupTraining
 from switchfold.bmv2_topos import Testbed, single_switch, state
 from time_bound import wait_until
@@ -87,16 +87,6 @@ def test_a_group_goes_on_when_a_member_is_killed(testbed: Testbed, tmp_path: Pat
         def declined() -> list[int]:
             return [worker.counters["declined_updates"] for worker in training.workers]
 
-        def settle(seed: int) -> int:
-            """Wait until nothing is open; count the member's update, and return how often."""
-            wait_until(lambda: not job_report(testbed)["open"], "ends of all transfers", LIMIT_S)
-            update = update_of(seed, number, NUM_VALUES)
-            total, num_updates = training.total, training.num_updates
-            count = count_of_killed(training.workers[0], total, num_updates, update)
-            training.total += count * update
-            training.num_updates += count
-            return count
-
         def is_in_a_group() -> bool:
             groups = [group for group in job_report(testbed)["groups"] if group["is_open"]]
             return any(group["is_switch"] and number in group["worker_ids"] for group in groups)
@@ -117,12 +107,17 @@ def test_a_group_goes_on_when_a_member_is_killed(testbed: Testbed, tmp_path: Pat
             else:
                 member.thaw()
             assert all(future.result(LIMIT_S).is_committed for future in futures)
+            wait_until(lambda: not job_report(testbed)["open"], "ends of all transfers", LIMIT_S)
             is_killed = member.process.returncode is not None
-            assert settle(seed) == (not is_killed)
-            assert not is_killed or any(
-                now > was for now, was in zip(declined(), told, strict=True)
-            ), "the group was given up"
-            return is_killed
+            update, total = update_of(seed, number, NUM_VALUES), training.total
+            num_updates = training.num_updates
+            settle_update(training.workers[0], total, num_updates, update, is_killed=is_killed)
+            if is_killed:
+                assert declined() != told, "the group was given up"
+                return True
+            training.total += update
+            training.num_updates += 1
+            return False
 
         wait_until(kill_in_a_group, "a group that loses a member", LIMIT_S)
         wait_until(lambda: all(training.push_all(next(seeds))), "sums without it", LIMIT_S)

@@ -23,6 +23,7 @@ from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.parameter_server import ClientOptions, HotRowUse
 from switchfold.hostlib.parameter_server.tables import DenseTensor, TableClient, TensorDefinition
 from switchfold.hostlib.parameter_server.transfers import FabricWorker, TransferOptions
+from time_bound import wait_until
 
 WAIT_S = 60.0
 
@@ -82,21 +83,30 @@ def update_of(seed: int, worker_id: int, num_values: int) -> NDArray[np.float32]
     return np.random.default_rng((seed, worker_id)).integers(-9, 10, num_values).astype(np.float32)
 
 
-def count_of_killed(
+def settle_update(
     worker: FabricWorker,
     total: NDArray[np.float32],
     num_updates: int,
     update: NDArray[np.float32],
-) -> int:
-    """Return how often a killed worker's update counts, 0 or 1, and check that this is exact.
+    *,
+    is_killed: bool,
+) -> None:
+    """Check that a process's update does not count, or wait until it counts, if that lives.
 
-    `total` is the sum of the other `num_updates` updates, whose outcomes `worker` could know.
+    `total` is the sum of the other `num_updates` updates, which all count. The model is exact.
     """
-    model = worker.get().result(WAIT_S)
-    count = int(worker.commits[0]) - num_updates
-    assert count in (0, 1), count
-    assert np.array_equal(model, total + count * update)
-    return count
+
+    def count() -> int:
+        model = worker.get().result(WAIT_S)
+        counted = int(worker.commits[0]) - num_updates
+        assert counted in (0, 1), counted
+        assert np.array_equal(model, total + counted * update)
+        return counted
+
+    if is_killed:
+        assert not count()
+    else:
+        wait_until(count, "the update of a process that lives")
 
 
 def main(made: dict[str, Any]) -> None:
