@@ -64,13 +64,13 @@ SCHEDULED_VALUES: Final = 400_000
 def keep(page: Browser, name: str, height: int | None = None) -> None:
     """Write docs/images/screen_NAME.png: a page down to this height, or all of it.
 
-    It has the few colours that screens have.
+    It has the few colours that screens have, the rare ones of small marks among them.
     """
     path = IMAGES / f"screen_{name}.png"
     page.screenshot(path)
     taken = Image.open(path).convert("RGB")
     shown = taken.crop((0, 0, taken.width, height or taken.height))
-    shown.quantize(128).save(path, optimize=True)
+    shown.quantize(128, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
     if path.stat().st_size > MOST_BYTES:
         raise SystemExit(f"error: {path} has more than {MOST_BYTES} bytes")
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes", flush=True)

@@ -8,8 +8,8 @@ import dataclasses
 from typing import Any
 
 from .figures import (
-    ModelCounts,
-    UpdateCounts,
+    ModelFigures,
+    UpdateFigures,
     counts_by_worker,
     group_counts,
     model_counts,
@@ -64,9 +64,9 @@ def transfers_document(recording: TransferRecording, window: TimelineWindow) -> 
     }
 
 
-def _updates(counts: UpdateCounts) -> dict[str, Any]:
+def _updates(counts: UpdateFigures) -> dict[str, Any]:
     return dataclasses.asdict(counts) | {"drop_ratio": counts.drop_ratio}
 
 
-def _models(counts: ModelCounts) -> dict[str, Any]:
+def _models(counts: ModelFigures) -> dict[str, Any]:
     return dataclasses.asdict(counts)

@@ -12,8 +12,8 @@ from typing import Any, Final
 from .records import (
     RecordedAllreduce,
     RecordedTransfer,
+    ReplicaBacklog,
     ReplicaPromotion,
-    ReplicaState,
     TransferEnd,
     TransferTimeline,
 )
@@ -92,7 +92,7 @@ class TimelineBuilder:
         self._allreduces: list[RecordedAllreduce] = []
         self._open_allreduces: dict[int, RecordedAllreduce] = {}
         self._failed: list[tuple[float, str]] = []
-        self._replicas: list[ReplicaState] = []
+        self._replicas: list[ReplicaBacklog] = []
         self._promotions: list[ReplicaPromotion] = []
         self._unknown: Counter[str] = Counter()
 
@@ -173,7 +173,7 @@ class TimelineBuilder:
             case "allreduce_failed":
                 self._failed.append((now_s, fields.get("reason", "")))
             case "replicated":
-                state = ReplicaState(
+                state = ReplicaBacklog(
                     time_s=now_s,
                     server=fields["server"],
                     missing=max(0, fields["version"] - fields["replica_version"]),

@@ -13,7 +13,7 @@ import numpy as np
 
 from .records import (
     RecordedTransfer,
-    ReplicaState,
+    ReplicaBacklog,
     TransferEnd,
     TransferPath,
     TransferTimeline,
@@ -35,7 +35,7 @@ class EndFigures:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpdateCounts:
+class UpdateFigures:
     """What became of updates."""
 
     pushes: int
@@ -61,7 +61,7 @@ class UpdateCounts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelCounts:
+class ModelFigures:
     """What became of models."""
 
     requested: int
@@ -103,7 +103,7 @@ def end_figures(transfers: Iterable[RecordedTransfer]) -> EndFigures:
     )
 
 
-def update_counts(updates: Sequence[RecordedTransfer]) -> UpdateCounts:
+def update_counts(updates: Sequence[RecordedTransfer]) -> UpdateFigures:
     """Return what became of updates."""
     ends = Counter(each.end for each in updates)
     granted = [each for each in updates if each.granted_s is not None]
@@ -113,7 +113,7 @@ def update_counts(updates: Sequence[RecordedTransfer]) -> UpdateCounts:
         for each in granted
         if each.requested_s is not None
     ]
-    return UpdateCounts(
+    return UpdateFigures(
         pushes=sum(each.requested_s is not None for each in updates),
         grants=len(granted),
         commits=ends[TransferEnd.DONE],
@@ -128,10 +128,10 @@ def update_counts(updates: Sequence[RecordedTransfer]) -> UpdateCounts:
     )
 
 
-def model_counts(models: Sequence[RecordedTransfer]) -> ModelCounts:
+def model_counts(models: Sequence[RecordedTransfer]) -> ModelFigures:
     """Return what became of models."""
     ends = Counter(each.end for each in models)
-    return ModelCounts(
+    return ModelFigures(
         requested=sum(each.requested_s is not None for each in models),
         granted=sum(each.granted_s is not None for each in models),
         delivered=ends[TransferEnd.DONE],
@@ -142,7 +142,7 @@ def model_counts(models: Sequence[RecordedTransfer]) -> ModelCounts:
     )
 
 
-def counts_by_worker(timeline: TransferTimeline) -> dict[int, tuple[UpdateCounts, ModelCounts]]:
+def counts_by_worker(timeline: TransferTimeline) -> dict[int, tuple[UpdateFigures, ModelFigures]]:
     """Return what became of each worker's updates and models."""
     updates: dict[int, list[RecordedTransfer]] = {number: [] for number in timeline.workers}
     models: dict[int, list[RecordedTransfer]] = {number: [] for number in updates}
@@ -190,7 +190,7 @@ def waits_for_places(updates: Iterable[RecordedTransfer]) -> Steps:
     )
 
 
-def replica_backlog(states: Iterable[ReplicaState], server: int) -> Steps:
+def replica_backlog(states: Iterable[ReplicaBacklog], server: int) -> Steps:
     """Return how many updates a server's replica has not applied that the server has."""
     own = [each for each in states if each.server == server]
     return Steps([each.time_s for each in own], [each.missing for each in own])

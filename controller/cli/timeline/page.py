@@ -15,8 +15,8 @@ from ..report_page import html_page, html_table
 from .chart import chart
 from .figures import (
     EndFigures,
-    ModelCounts,
-    UpdateCounts,
+    ModelFigures,
+    UpdateFigures,
     counts_by_worker,
     group_counts,
     model_counts,
@@ -186,7 +186,7 @@ def _workers(timeline: TransferTimeline) -> Iterator[str]:
         yield f"<p>{len(counts) - _MOST_TALLIES:,} more workers have no row.</p>"
 
 
-def _tally(updates: UpdateCounts, models: ModelCounts) -> Iterator[str]:
+def _tally(updates: UpdateFigures, models: ModelFigures) -> Iterator[str]:
     yield from (f"{count:,}" for count in (updates.pushes, updates.grants, updates.commits))
     yield f"{updates.drops:,}"
     yield _share(updates)
@@ -200,7 +200,7 @@ def _tally(updates: UpdateCounts, models: ModelCounts) -> Iterator[str]:
     yield f"{models.ends.num_late:,}"
 
 
-def _share(counts: UpdateCounts) -> str:
+def _share(counts: UpdateFigures) -> str:
     return f"{100 * counts.drop_ratio:.1f} %" if counts.pushes else _NONE
 
 

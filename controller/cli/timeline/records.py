@@ -158,7 +158,7 @@ class RecordedAllreduce:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ReplicaState:
+class ReplicaBacklog:
     """How far a server is ahead of its replica, at a moment."""
 
     time_s: float
@@ -195,7 +195,7 @@ class TransferTimeline:
     allreduces: list[RecordedAllreduce] = field(default_factory=list[RecordedAllreduce])
     failed: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
     """Allreduces without a sum: when, and why."""
-    replicas: list[ReplicaState] = field(default_factory=list[ReplicaState])
+    replicas: list[ReplicaBacklog] = field(default_factory=list[ReplicaBacklog])
     promotions: list[ReplicaPromotion] = field(default_factory=list[ReplicaPromotion])
     unknown: dict[str, int] = field(default_factory=dict[str, int])
     """Events that this release does not know: how often each."""
