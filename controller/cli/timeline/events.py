@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from .records import (
     RecordedAllreduce,
@@ -58,7 +58,7 @@ def problem_of(fields: object) -> str:
     """Return why a value read from a line is no event of transfers, "" if it is one."""
     if not isinstance(fields, dict):
         return "it is no object"
-    found: Fields = fields  # pyright: ignore[reportUnknownVariableType]
+    found = cast("Fields", fields)
     needed = "time", "event", "job", *_INTEGERS.get(str(found.get("event")), ())
     if missing := [name for name in needed if name not in found]:
         return f"it has no {', '.join(missing)}"

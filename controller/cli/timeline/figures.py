@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -210,5 +211,4 @@ def _steps(spans: Iterable[tuple[float | None, float | None]]) -> Steps:
         if end_s is not None:
             changes[max(begin_s, end_s)] -= 1
     times_s = sorted(time_s for time_s, change in changes.items() if change)
-    values = np.cumsum([changes[time_s] for time_s in times_s]).tolist() if times_s else []
-    return Steps(times_s, values)
+    return Steps(times_s, list(itertools.accumulate(changes[time_s] for time_s in times_s)))

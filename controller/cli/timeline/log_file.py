@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, cast
 
 from ...errors import (
     TransferLogDamagedError,
@@ -92,8 +92,7 @@ class _Lines:
                 raise self._damage(number, f"it is no JSON ({exc})") from exc
             if problem := problem_of(fields):
                 raise self._damage(number, problem)
-            assert isinstance(fields, dict), "it has no problem"
-            yield fields  # pyright: ignore[reportUnknownVariableType]
+            yield cast("Fields", fields)
 
     def _damage(self, number: int, problem: str) -> TransferLogDamagedError:
         return TransferLogDamagedError(
