@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.simulator.asynchronous import (
     ChainReplication,
@@ -14,7 +14,7 @@ from benchmarks.simulator.asynchronous import (
     FairParameterServer,
     FluidRun,
 )
-from benchmarks.simulator.estimated import EstimatedRun
+from benchmarks.simulator.estimated import PLANNED_SHARE, EstimatedRun
 from benchmarks.simulator.outcome import RunFigures, figures_of
 from benchmarks.simulator.planned_allreduce import PlannedAllreduce
 from benchmarks.simulator.scenario import Scenario
@@ -54,6 +54,8 @@ WHOLE_BATCH_WAIT_S = 1e6
 
 RELAY_MAX = 16
 """Workers that get one model at the same time, at most."""
+_RELAYS_WAITS: Final = {"gather_wait_s": 1.0, "switch_wait_s": 0.2, "relay_max": RELAY_MAX}
+"""Of contenders whose workers relay, and whose switches add."""
 
 
 def _scheduled(
@@ -69,16 +71,26 @@ def _scheduled(
     return make
 
 
-def _estimated(
-    most_queued_updates: float | None,
+def estimated_maker(
+    places: GroupPlaces = GroupPlaces.NOWHERE,
+    *,
+    planned_share: float = PLANNED_SHARE,
+    **choices: Any,
 ) -> Callable[[Scenario, ComputeTimes | None], FluidRun]:
+    """Return what makes a run whose scheduler knows links by estimates, and commits in sequence.
+
+    `choices` are options of the scheduler.
+    """
+
     def make(scenario: Scenario, computing: ComputeTimes | None) -> FluidRun:
         options = SchedulerOptions(
             bound=DelayBound(tau_max=tau_max_of(scenario.num_workers)),
             commit_order=CommitOrder.SEQUENCE,
-            most_queued_updates=most_queued_updates,
+            **choices,
         )
-        return EstimatedRun(scenario, computing, options=options)
+        return EstimatedRun(
+            scenario, computing, places=places, options=options, planned_share=planned_share
+        )
 
     return make
 
@@ -111,12 +123,12 @@ CONTENDERS = {
         ),
         SimulatedContender(name="direct", label="scheduled", make=_scheduled(GroupPlaces.NOWHERE)),
         SimulatedContender(
-            name="estimated", label="scheduled, links by estimates", make=_estimated(None)
+            name="estimated", label="scheduled, links by estimates", make=estimated_maker()
         ),
         SimulatedContender(
             name="fresh",
             label="links by estimates, models wait",
-            make=_estimated(0.5),
+            make=estimated_maker(most_queued_updates=0.5),
         ),
         SimulatedContender(
             name="hosts", label="scheduled, hosts add", make=_scheduled(GroupPlaces.HOSTS)
@@ -144,9 +156,17 @@ CONTENDERS = {
         SimulatedContender(
             name="switches-relays",
             label="switches add, workers relay models",
-            make=_scheduled(
-                GroupPlaces.SWITCHES, gather_wait_s=1.0, switch_wait_s=0.2, relay_max=RELAY_MAX
-            ),
+            make=_scheduled(GroupPlaces.SWITCHES, **_RELAYS_WAITS),
+        ),
+        SimulatedContender(
+            name="estimated-switches",
+            label="links by estimates, switches add",
+            make=estimated_maker(GroupPlaces.SWITCHES),
+        ),
+        SimulatedContender(
+            name="estimated-relays",
+            label="links by estimates, switches add, workers relay models",
+            make=estimated_maker(GroupPlaces.SWITCHES, **_RELAYS_WAITS),
         ),
     )
 }

@@ -28,6 +28,8 @@ COLOURS = {
     "switches-whole": "#08306b",
     "hosts-relays": "#006d2c",
     "switches-relays": "#e6550d",
+    "estimated-switches": "#9ecae1",
+    "estimated-relays": "#fdae6b",
 }
 
 

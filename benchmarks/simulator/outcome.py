@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,14 +51,31 @@ def delays_of(events: Iterable[TimelineEvent], *, is_synchronous: bool = False) 
 
 def push_times(events: Iterable[TimelineEvent]) -> list[float]:
     """Return the seconds from each request until the update was at its server."""
-    asked: dict[tuple[str, str], float] = {}
+    return _times_between(events, {TimelineKind.PUSH}, TimelineKind.SENT)
+
+
+def commit_times(events: Iterable[TimelineEvent]) -> list[float]:
+    """Return the seconds from each request until the update was applied."""
+    return _times_between(events, {TimelineKind.PUSH}, TimelineKind.COMMIT)
+
+
+def get_times(events: Iterable[TimelineEvent]) -> list[float]:
+    """Return the seconds from the end of each iteration until its worker had the next model."""
+    return _times_between(events, {TimelineKind.COMMIT, TimelineKind.DROP}, TimelineKind.GOT)
+
+
+def _times_between(
+    events: Iterable[TimelineEvent], first: Collection[TimelineKind], last: TimelineKind
+) -> list[float]:
+    """Return the seconds from each event of kinds `first` to the next one of kind `last`."""
+    began_s: dict[tuple[str, str], float] = {}
     times: list[float] = []
     for event in events:
         key = event.worker, event.server
-        if event.event is TimelineKind.PUSH:
-            asked[key] = event.time_s
-        elif event.event is TimelineKind.SENT:
-            times.append(event.time_s - asked[key])
+        if event.event in first:
+            began_s[key] = event.time_s
+        elif event.event is last and key in began_s:
+            times.append(event.time_s - began_s.pop(key))
     return times
 
 

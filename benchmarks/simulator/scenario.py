@@ -45,6 +45,8 @@ class Scenario:
     """Whether models travel to the workers; else a worker has the newest one at once."""
     stream_spread: float = STREAM_SPREAD
     """Standard deviation of the logarithm of the weights of TCP streams to a server."""
+    stream_seed: int | None = None
+    """Of these weights; None: `seed`."""
     control_rtt_s: float = 0.001
     """Round trip between a host and the scheduler."""
     decision_s: float = 0.0005
@@ -95,7 +97,8 @@ class Scenario:
 
     def stream_weights(self) -> StreamWeights:
         """Return the weights of TCP streams to a server."""
-        return StreamWeights(self.stream_spread, self.seed, self.num_workers)
+        seed = self.seed if self.stream_seed is None else self.stream_seed
+        return StreamWeights(self.stream_spread, seed, self.num_workers)
 
     def capacities(self, period: int) -> dict[str, int]:
         """Return the rates of all links in a period of the trace, by name.
