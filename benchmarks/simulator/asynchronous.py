@@ -8,7 +8,7 @@ A worker goes on once all of its update's shards are applied or dropped, so its 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -94,8 +94,11 @@ class AsynchronousRun(FluidRun):
         }
 
     def start(self) -> None:
-        for worker in self.progress:
-            self._get(worker)
+        for worker, start_s in zip(self.progress, self.scenario.starts_s(), strict=True):
+            if start_s:
+                self.links.call_at(start_s, partial(self._get, worker))
+            else:
+                self._get(worker)
 
     @abstractmethod
     def push(self, worker: str, server: str) -> None:
@@ -105,14 +108,15 @@ class AsynchronousRun(FluidRun):
         """Apply an update."""
         self.versions[server] += 1
         self.note(TimelineKind.COMMIT, worker, server)
-        self._settle(worker, server)
+        self.settle(worker, server)
 
     def drop(self, worker: str, server: str) -> None:
         """Give an update up."""
         self.note(TimelineKind.DROP, worker, server)
-        self._settle(worker, server)
+        self.settle(worker, server)
 
-    def _settle(self, worker: str, server: str) -> None:
+    def settle(self, worker: str, server: str) -> None:
+        """Let a worker know what became of an update; with the last one, it goes on."""
         progress = self.progress[worker]
         progress.unsettled.remove(server)
         if not progress.unsettled:
@@ -158,6 +162,19 @@ class AsynchronousRun(FluidRun):
 
 class FairParameterServer(AsynchronousRun):
     """Plain asynchronous parameter servers: TCP flows share links; arrival is application."""
+
+    def get(self, worker: str, server: str) -> None:
+        self._after_wait(partial(super().get, worker, server))
+
+    def settle(self, worker: str, server: str) -> None:
+        self._after_wait(partial(super().settle, worker, server))
+
+    def _after_wait(self, function: Callable[[], None]) -> None:
+        """Let a message wait in the queues."""
+        if self.scenario.message_wait_s:
+            self.links.call_after(self.scenario.message_wait_s, function)
+        else:
+            function()
 
     def push(self, worker: str, server: str) -> None:
         progress = self.progress[worker]

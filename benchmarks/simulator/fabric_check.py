@@ -4,8 +4,9 @@
 
 Each run is simulated with its links, computing times, seed, sizes and waits, for as long as it
 lasted. Links carry what TCP's headers and acknowledgements leave. The scheduler knows links by
-estimates, as the controller did. Streams to a server have drawn weights, so several simulations
-count, each with other ones. The exit status is 1 if a figure differs by more than the tolerance.
+estimates, as the controller did. Without one, a request waits in queues as long as those of the run
+did, and the answer to an update as long again. Streams to a server have drawn weights, so several
+simulations count, each with other ones. The exit status is 1 if a figure differs by more than the tolerance.
 Run: python benchmarks/simulator/fabric_check.py part1/fabric.json part2/fabric.json
 """
 
@@ -16,7 +17,7 @@ import ast
 import json
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +25,7 @@ from typing import Any, Final
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.fabric import contenders as fabric
+from benchmarks.fabric.link_use import PHASES
 from benchmarks.fabric.settings import Cell, ClusterSize, RateOverTime
 from benchmarks.fabric.tasks import WORKLOADS
 from benchmarks.simulator.contenders import (
@@ -83,6 +85,12 @@ class FabricPart:
     """TOML values of the controller's table [transfers]."""
     figures: Mapping[str, Any]
     """As `benchmarks.fabric.figures` has them."""
+
+    @property
+    def message_wait_s(self) -> float:
+        """How long a request for a model waited until its server read it, on average."""
+        waiting = self.figures.get("link_use", {}).get("workers", {}).get(PHASES[0], 0.0)
+        return waiting / self.figures["updates_per_s"]
 
     @property
     def recorded(self) -> dict[str, float]:
@@ -156,7 +164,7 @@ def matching_contender(name: str, transfers: Mapping[str, str]) -> SimulatedCont
     return SimulatedContender(name=name, label=fabric.CONTENDERS[name].title, make=make)
 
 
-def scenario_of_part(part: FabricPart, stream_seed: int) -> Scenario:
+def scenario_of_part(part: FabricPart, stream_seed: int, start_spread_s: float = 0.0) -> Scenario:
     """Return the cell of a run; links have their rates of payload."""
     size = part.size
     if fabric.CONTENDERS[part.contender].is_served:
@@ -169,6 +177,8 @@ def scenario_of_part(part: FabricPart, stream_seed: int) -> Scenario:
         num_workers=size.num_workers,
         seed=part.cell.seed,
         stream_seed=stream_seed,
+        message_wait_s=part.message_wait_s,
+        start_spread_s=start_spread_s,
         update_bytes=size.model_bytes,
         link_bits_per_s=rate,
         server_link_bits_per_s=rate,
@@ -195,14 +205,16 @@ def simulated_figures(part: FabricPart, run: ContenderRun) -> dict[str, float]:
     }
 
 
-def compare_part(part: FabricPart, draws: int) -> list[Comparison] | None:
+def compare_part(
+    part: FabricPart, draws: int, start_spread_s: float = 0.0
+) -> list[Comparison] | None:
     """Return the figures of a run beside the means of its simulations, None if it has none."""
     contender = matching_contender(part.contender, part.transfers)
     if contender is None:
         return None
     found: list[dict[str, float]] = []
     for draw in range(draws):
-        scenario = scenario_of_part(part, draw)
+        scenario = scenario_of_part(part, draw, start_spread_s)
         run = simulate(contender, scenario, duration_s=part.figures["seconds"])
         found.append(simulated_figures(part, run))
     return [
@@ -274,17 +286,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--draws", type=int, default=10, help="simulations of a run, of which the mean counts"
     )
+    parser.add_argument(
+        "--start-spread",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="workers begin at moments drawn from so many seconds; runs do not record when theirs"
+        " did; default 0",
+    )
     parser.add_argument("--name", default="simulator_fabric", help="of the file in results/")
     options = parser.parse_args(arguments)
-    say: Callable[[str], None] = print
     compared: list[tuple[FabricPart, list[Comparison]]] = []
     missing: set[str] = set()
-    say(f"| workload | links | computing | seed | contender | {' | '.join(NAMES)} |")
-    say(f"|---|---|---|---|---|{'---|' * len(NAMES)}")
+    print(f"| workload | links | computing | seed | contender | {' | '.join(NAMES)} |")
+    print(f"|---|---|---|---|---|{'---|' * len(NAMES)}")
     try:
         for path in options.parts:
             for part in read_parts(path):
-                rows = compare_part(part, options.draws)
+                rows = compare_part(part, options.draws, options.start_spread)
                 if rows is None:
                     missing.add(part.contender)
                     continue

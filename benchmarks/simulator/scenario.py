@@ -15,6 +15,7 @@ from benchmarks.simulator.traces import (
     LinkSetting,
     LinkTrace,
     StreamWeights,
+    drawn_starts,
 )
 from switchfold.controller.scheduler.grouping import MOST_MEMBERS
 from switchfold.controller.scheduler.network import Links, TransferNetwork
@@ -46,7 +47,12 @@ class Scenario:
     stream_spread: float = STREAM_SPREAD
     """Standard deviation of the logarithm of the weights of TCP streams to a server."""
     stream_seed: int | None = None
-    """Of these weights; None: `seed`."""
+    """Of these weights, and of when workers begin; None: `seed`."""
+    message_wait_s: float = 0.0
+    """How long a request for a model, and the answer to an update, wait in queues behind streams of
+    TCP. Granted transfers have no such queues."""
+    start_spread_s: float = 0.0
+    """Asynchronous workers begin at moments drawn from so many seconds, by `stream_seed`."""
     control_rtt_s: float = 0.001
     """Round trip between a host and the scheduler."""
     decision_s: float = 0.0005
@@ -97,8 +103,15 @@ class Scenario:
 
     def stream_weights(self) -> StreamWeights:
         """Return the weights of TCP streams to a server."""
-        seed = self.seed if self.stream_seed is None else self.stream_seed
-        return StreamWeights(self.stream_spread, seed, self.num_workers)
+        return StreamWeights(self.stream_spread, self._stream_seed, self.num_workers)
+
+    def starts_s(self) -> tuple[float, ...]:
+        """Return when each worker begins."""
+        return drawn_starts(self.start_spread_s, self._stream_seed, self.num_workers)
+
+    @property
+    def _stream_seed(self) -> int:
+        return self.seed if self.stream_seed is None else self.stream_seed
 
     def capacities(self, period: int) -> dict[str, int]:
         """Return the rates of all links in a period of the trace, by name.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-_LINKS, _COMPUTING, _SLOW_HOSTS, _SLOW_WORKERS, _WEIGHTS = range(5)
+_LINKS, _COMPUTING, _SLOW_HOSTS, _SLOW_WORKERS, _WEIGHTS, _STARTS = range(6)
 _SHARES = (1.0, 0.5, 0.25)
 
 
@@ -138,3 +138,9 @@ class StreamWeights:
     def _draw(self, iteration: int) -> NDArray[np.float64]:
         chance = _chance(self._seed, _WEIGHTS, iteration)
         return np.exp(self._spread * chance.normal(size=self._num_workers))
+
+
+def drawn_starts(spread_s: float, seed: int, num_workers: int) -> tuple[float, ...]:
+    """Return when each worker begins: moments in 0 .. `spread_s`, in seconds."""
+    drawn = _chance(seed, _STARTS).uniform(0.0, 1.0, num_workers)
+    return tuple(float(spread_s * each) for each in drawn)
