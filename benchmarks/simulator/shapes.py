@@ -3,8 +3,9 @@
 """Published headline figures beside what the project's models give: which agree, which do not.
 
 Poseidon: `hostlib.schemes` predicts iterations from layer tables, with its reconstructed two-way
-rule. SwitchML: rates of links with headers. Hot parameters: Zipf's law and the load of servers.
-No time is measured, so the output is the same on every machine.
+rule. SwitchML: rates of links with headers. Hot parameters: Zipf's law and the load of servers. MLfabric:
+figures that this project has measured and simulated before.
+No time is measured here, so the output is the same on every machine.
 Run: python benchmarks/simulator/shapes.py
 """
 
@@ -33,6 +34,15 @@ GBIT = 1e9
 VGG_ITERATION_S = BATCH / published.CAFFE_IMAGES_PER_S
 ROCE_SHARE = 0.926
 """Payload over wire bytes of 1,024 bytes in a RoCE packet, preamble and gap included."""
+LIBRA_CONTRIBUTIONS = 80
+"""Workers whose updates of a hot parameter the switch adds up."""
+OUR_GRIDS = {
+    "scheduled, simulated": (1.48, 3.40),
+    "scheduled, measured": (0.82, 2.46),
+    "switch adds and relays, measured": (1.07, 3.76),
+}
+"""Least and most times as fast to the target as plain asynchronous PS: of docs/simulator.md (medians
+of five seeds), and of the newest grid in docs/fabric_evaluation.md (one seed)."""
 CONTENDERS = (
     ("PS, no overlap", Strategy.PS, False),
     ("PS, overlap", Strategy.PS, True),
@@ -134,18 +144,13 @@ def poseidon_rows() -> list[ShapeRow]:
     return rows
 
 
-def poseidon_curves(link_bits_per_s: float) -> dict[str, list[float]]:
-    """Return VGG19-22K's speed-ups by number of nodes."""
+def poseidon_curves(
+    link_bits_per_s: float, model: Model = VGG19_22K, iteration_s: float = VGG_ITERATION_S
+) -> dict[str, list[float]]:
+    """Return a model's speed-ups by number of nodes."""
     return {
         name: [
-            speed_up(
-                VGG19_22K,
-                nodes,
-                link_bits_per_s,
-                VGG_ITERATION_S,
-                strategy,
-                has_overlap=has_overlap,
-            )
+            speed_up(model, nodes, link_bits_per_s, iteration_s, strategy, has_overlap=has_overlap)
             for nodes in published.POSEIDON_NODES
         ]
         for name, strategy, has_overlap in CONTENDERS
@@ -205,16 +210,30 @@ def hot_rows() -> list[ShapeRow]:
     ]
     shares = [share for _, share, _ in published.HOT_SHARES.values()]
     for share, value in zip(shares, published.LIBRA_RANGE, strict=True):
-        what = f"Libra: gradient aggregation faster; fewer writes with {share:.0%} hot, 80 workers"
-        rows.append(ShapeRow(what=what, published=value, ours=writes_saved(share, 80)))
+        what = (
+            f"Libra: gradient aggregation faster; fewer writes with {share:.0%} hot,"
+            f" {LIBRA_CONTRIBUTIONS} workers"
+        )
+        ours = writes_saved(share, LIBRA_CONTRIBUTIONS)
+        rows.append(ShapeRow(what=what, published=value, ours=ours))
     return rows
+
+
+def mlfabric_rows() -> list[ShapeRow]:
+    """Return the ends of MLfabric's grid, beside those of ours; no cell matches one of ours."""
+    cells = [cell for row in published.MLFABRIC_GRID for cell in row]
+    return [
+        ShapeRow(what=f"MLfabric: {end} of its 9 cells; {name}", published=value, ours=ours)
+        for name, ends in OUR_GRIDS.items()
+        for end, value, ours in zip(("least", "most"), (min(cells), max(cells)), ends, strict=True)
+    ]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--name", default="simulator_shapes", help="of the files in results/")
     options = parser.parse_args()
-    rows = [*poseidon_rows(), *switchml_rows(), *hot_rows()]
+    rows = [*poseidon_rows(), *switchml_rows(), *hot_rows(), *mlfabric_rows()]
     print("| figure | published | our model | difference | within 10 % |\n|---|---|---|---|---|")
     for row in rows:
         print(row.text())
@@ -225,6 +244,9 @@ def main() -> int:
         print(f"| nodes | {' | '.join(str(each) for each in nodes)} |\n|---{'|---' * len(nodes)}|")
         for name, values in found.items():
             print(f"| {name} | {' | '.join(f'{value:.2f}' for value in values)} |")
+    inception = poseidon_curves(40 * GBIT, MODELS["inception-v3"], inception_iteration_s())
+    hot_shares = [each / 100 for each in range(0, 101, 2)]
+    libra = {share: writes_saved(share, LIBRA_CONTRIBUTIONS) for share in hot_shares}
     write_json(
         RESULTS / f"{options.name}.json",
         {
@@ -232,13 +254,15 @@ def main() -> int:
                 {"what": row.what, "published": row.published, "ours": row.ours} for row in rows
             ],
             "curves": {str(rate): found for rate, found in curves.items()},
+            "inception": inception,
         },
     )
     rates = {
         "switch": [switch_elements_per_s()] * len(published.SWITCHML_WORKERS),
         "ring": [ring_elements_per_s(workers) for workers in published.SWITCHML_WORKERS],
     }
-    draw_shapes(curves, rates, RESULTS / f"{options.name}.png")
+    path = RESULTS / f"{options.name}.png"
+    draw_shapes(curves, inception, rates, libra, path)
     return 0
 
 

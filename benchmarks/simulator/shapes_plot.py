@@ -32,15 +32,22 @@ _POINTS = {
 
 def draw_shapes(
     curves: Mapping[int, Mapping[str, Sequence[float]]],
+    inception: Mapping[str, Sequence[float]],
     rates: Mapping[str, Sequence[float]],
+    libra: Mapping[float, float],
     path: Path,
 ) -> None:
-    """Write four charts: Poseidon at both rates, SwitchML's rates, coverage of hot keys."""
-    figure, charts = untyped.subplots(2, 2, figsize=(11, 8.5), layout="constrained")
+    """Write six charts: Poseidon's three, SwitchML's rates, coverage of hot keys, Libra's range.
+
+    `libra` has by share of hot updates how many times fewer a server's writes are.
+    """
+    figure, charts = untyped.subplots(3, 2, figsize=(11, 12.5), layout="constrained")
     for axes, (rate, found) in zip(charts[0], curves.items(), strict=True):
         _draw_poseidon(axes, rate, found)
-    _draw_switchml(charts[1][0], rates)
-    _draw_hot_keys(charts[1][1])
+    _draw_inception(charts[1][0], inception)
+    _draw_switchml(charts[1][1], rates)
+    _draw_hot_keys(charts[2][0])
+    _draw_libra(charts[2][1], libra)
     figure.suptitle("Lines: models of this project. Points: published figures.", fontsize=10)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
@@ -49,27 +56,40 @@ def draw_shapes(
 
 def _draw_poseidon(axes: Any, rate: int, found: Mapping[str, Sequence[float]]) -> None:
     nodes = published.POSEIDON_NODES
-    for name, values in found.items():
-        style = "--" if name == "best of three, overlap" else "-"
-        axes.plot(nodes, values, style, color=_COLOURS[name], label=name)
+    _draw_curves(axes, found)
     if rate == 40:
         for name, values in published.POSEIDON_CURVES.items():
             axes.plot(nodes, values, "o", color=_COLOURS[_POINTS[name]], label=f"published: {name}")
     else:
-        axes.plot(
-            [16],
-            [published.POSEIDON_10G.value],
-            "o",
-            color=_COLOURS["two-way, overlap"],
-            label="published: Poseidon",
-        )
+        _draw_point(axes, 16, published.POSEIDON_10G.value, "two-way, overlap", "Poseidon")
+    _finish_speed_ups(axes, f"VGG19-22K, {rate} GbE")
+
+
+def _draw_inception(axes: Any, found: Mapping[str, Sequence[float]]) -> None:
+    _draw_curves(axes, found)
+    _draw_point(axes, 32, published.POSEIDON_INCEPTION.value, "two-way, overlap", "Poseidon")
+    _draw_point(axes, 32, published.TENSORFLOW_INCEPTION.value, "PS, no overlap", "TensorFlow")
+    _finish_speed_ups(axes, "Inception-V3; ours at 40 GbE, computing time assumed")
+
+
+def _draw_curves(axes: Any, found: Mapping[str, Sequence[float]]) -> None:
+    for name, values in found.items():
+        style = "--" if name == "best of three, overlap" else "-"
+        axes.plot(published.POSEIDON_NODES, values, style, color=_COLOURS[name], label=name)
+
+
+def _draw_point(axes: Any, nodes: int, value: float, ours: str, name: str) -> None:
+    axes.plot([nodes], [value], "o", color=_COLOURS[ours], label=f"published: {name}")
+
+
+def _finish_speed_ups(axes: Any, title: str) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(plain_number)
     axes.set_xlabel("nodes")
     axes.set_ylabel("speed-up over one node")
-    axes.set_title(f"VGG19-22K, {rate} GbE", fontsize=10)
+    axes.set_title(title, fontsize=10)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=7)
 
@@ -111,5 +131,21 @@ def _draw_hot_keys(axes: Any) -> None:
     axes.set_xlabel("hottest parameters")
     axes.set_ylabel("share of all updates, %")
     axes.set_title("Hot parameters", fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=7)
+
+
+def _draw_libra(axes: Any, libra: Mapping[float, float]) -> None:
+    least, most = published.LIBRA_RANGE
+    axes.axhspan(least, most, color="C0", alpha=0.2, label="published: Libra, faster by")
+    axes.plot([100 * share for share in libra], libra.values(), color="C1", label="fewer writes")
+    for name, (_, share, _) in published.HOT_SHARES.items():
+        axes.axvline(100 * share, color="0.5", linestyle=":")
+        axes.annotate(name, (100 * share, 1.05), rotation=90, fontsize=7)
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter(plain_number)
+    axes.set_xlabel("share of updates that are hot, %")
+    axes.set_ylabel("times")
+    axes.set_title("A server's writes, hot rows in the switch; no time", fontsize=10)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=7)
