@@ -6,7 +6,8 @@ Each run is simulated with its links, computing times, seed, sizes and waits, fo
 lasted. Links carry what TCP's headers and acknowledgements leave. The scheduler knows links by
 estimates, as the controller did. Without one, a request waits in queues as long as those of the run
 did, and the answer to an update as long again. Streams to a server have drawn weights, so several
-simulations count, each with other ones. The exit status is 1 if a figure differs by more than the tolerance.
+simulations count, each with other ones. Times are medians. The exit status is 1 if a figure differs
+by more than the tolerance.
 Run: python benchmarks/simulator/fabric_check.py part1/fabric.json part2/fabric.json
 """
 
@@ -330,9 +331,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     parameters = parameters_of(options)
     write_json(RESULTS / f"{options.name}.json", {"parameters": parameters, "rows": content})
-    is_close = all(
-        abs(row.difference) <= options.tolerance for _, rows in compared for row in rows
-    )
+    is_close = all(abs(row.difference) <= options.tolerance for _, rows in compared for row in rows)
     return 0 if is_close else 1
 
 

@@ -3,9 +3,9 @@
 """Published headline figures beside what the project's models give: which agree, which do not.
 
 Poseidon: `hostlib.schemes` predicts iterations from layer tables, with its reconstructed two-way
-rule. SwitchML: rates of links with headers. Hot parameters: Zipf's law and the load of servers. MLfabric:
-figures that this project has measured and simulated before.
-No time is measured here, so the output is the same on every machine.
+rule. SwitchML: rates of links with headers. Hot parameters: Zipf's law and the load of servers.
+MLfabric: figures that this project has measured and simulated before. No time is measured here, so
+the output is the same on every machine.
 Run: python benchmarks/simulator/shapes.py
 """
 
@@ -41,8 +41,8 @@ OUR_GRIDS = {
     "scheduled, measured": (0.82, 2.46),
     "switch adds and relays, measured": (1.07, 3.76),
 }
-"""Least and most times as fast to the target as plain asynchronous PS: of docs/simulator.md (medians
-of five seeds), and of the newest grid in docs/fabric_evaluation.md (one seed)."""
+"""Least and most times as fast to the target as plain asynchronous PS, over nine cells: medians of
+five seeds in docs/simulator.md, and one seed in the newest grid of docs/fabric_evaluation.md."""
 CONTENDERS = (
     ("PS, no overlap", Strategy.PS, False),
     ("PS, overlap", Strategy.PS, True),

@@ -184,3 +184,11 @@ def test_switchml_by_hand() -> None:
     found = {row.what: row for row in shapes.switchml_rows()}
     assert found["SwitchML: 16 workers, million values/s"].is_close
     assert not found["SwitchML: 16 workers, times NCCL's ring"].is_close
+
+
+def test_libra_and_mlfabric_are_beside_what_is_ours() -> None:
+    rows = {row.what: (row.published, row.ours) for row in shapes.mlfabric_rows()}
+    assert rows["MLfabric: least of its 9 cells; scheduled, simulated"] == (1.23, 1.48)
+    assert rows["MLfabric: most of its 9 cells; scheduled, simulated"] == (2.96, 3.4)
+    assert shapes.writes_saved(0.0, 80) == 1.0
+    assert shapes.writes_saved(1.0, 80) == 80.0

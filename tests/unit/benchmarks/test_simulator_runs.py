@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.simulator.contenders import CONTENDERS, ContenderRun, simulate
 from benchmarks.simulator.estimated import PLANNED_SHARE, EstimatedRun
-from benchmarks.simulator.outcome import delays_of, figures_of
+from benchmarks.simulator.outcome import commit_times, delays_of, figures_of, get_times
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.timeline import (
     TimelineError,
@@ -77,6 +77,9 @@ def times(found: ContenderRun, kind: TimelineKind) -> list[float]:
         # The same as directly, planned with less than links carry.
         ("estimated", [1 + turns * 0.1 / PLANNED_SHARE for turns in (2, 3, 4, 5)]),
         ("fresh", [1 + turns * 0.1 / PLANNED_SHARE for turns in (2, 3, 4, 5)]),
+        ("estimated-switches", [1 + turns * 0.1 / PLANNED_SHARE for turns in (2, 3, 4, 5)]),
+        # As with true rates: one model, 0.2 s of waiting, and one sum.
+        ("estimated-relays", [1.2 + 2 * 0.1 / PLANNED_SHARE] * 4),
     ],
 )
 def test_one_iteration_by_hand(name: str, commits_s: list[float]) -> None:
@@ -104,6 +107,45 @@ def test_a_scheduler_that_is_told_no_rates_finds_the_slow_link() -> None:
         made.links.run(float(time_s))
         slowed |= made.tracker.slowed().keys()
     assert slow in slowed
+
+
+def test_a_worker_behind_a_slow_link_does_not_keep_a_model_from_others() -> None:
+    """Of a chain, each worker has the model as soon as its own link and those before it allow."""
+    scenario = replace(SCENARIO, links=LinkSetting.HALVED)
+    assert scenario.link_trace.shares(0)["w3"] == 0.5
+    found = once("estimated-relays", 4, links=LinkSetting.HALVED)
+    assert found.events[0].event is TimelineKind.GET
+    got_s = times(found, TimelineKind.GOT)[:4]
+    assert got_s == pytest.approx([*[0.1 / PLANNED_SHARE] * 3, 0.2])
+
+
+def test_estimates_do_not_learn_of_sums_in_a_switch() -> None:
+    scenario = replace(SCENARIO, has_models=False, links=LinkSetting.HALVED)
+    made = CONTENDERS["estimated-switches"].make(scenario, None)
+    assert isinstance(made, EstimatedRun)
+    made.start()
+    made.links.run(10.0)
+    assert made.num_groups > 0
+    assert made.num_commits > 4 * made.num_groups - 4
+    assert made.tracker.slowed() == {}
+
+
+def test_requests_and_answers_wait_behind_streams() -> None:
+    found = once("async-ps", 1, message_wait_s=0.03)
+    # 0.03 s until the server sends 0.1 s; 1 s; 0.1 s. The answer is later than the commit.
+    assert times(found, TimelineKind.GOT)[0] == pytest.approx(0.13)
+    assert times(found, TimelineKind.COMMIT) == pytest.approx([1.23])
+    assert commit_times(found.events) == pytest.approx([0.1])
+    # The answer, the next request, and the model.
+    assert get_times(found.events) == pytest.approx([0.16])
+
+
+def test_workers_begin_apart() -> None:
+    scenario = replace(SCENARIO, start_spread_s=0.4, stream_seed=2)
+    found = run("async-ps", scenario, duration_s=0.5)
+    assert times(found, TimelineKind.GET) == sorted(scenario.starts_s())
+    assert len(set(scenario.starts_s())) == 4
+    assert scenario.starts_s() != replace(scenario, stream_seed=3).starts_s()
 
 
 def test_a_slow_link_holds_up_a_planned_allreduce_less_than_a_ring() -> None:
