@@ -54,8 +54,9 @@ WHOLE_BATCH_WAIT_S = 1e6
 
 RELAY_MAX = 16
 """Workers that get one model at the same time, at most."""
-_RELAYS_WAITS: Final = {"gather_wait_s": 1.0, "switch_wait_s": 0.2, "relay_max": RELAY_MAX}
-"""Of contenders whose workers relay, and whose switches add."""
+_RELAYING: Final = {"gather_wait_s": 1.0, "relay_max": RELAY_MAX, "relay_wait_s": 6.0}
+_SWITCHES_RELAYING: Final = {**_RELAYING, "switch_wait_s": 0.2, "join_ratio": 1.5}
+"""Of contenders whose workers relay, and whose switches add. An update alone takes 1 s."""
 
 
 def _scheduled(
@@ -151,12 +152,12 @@ CONTENDERS = {
         SimulatedContender(
             name="hosts-relays",
             label="hosts add, workers relay models",
-            make=_scheduled(GroupPlaces.HOSTS, gather_wait_s=1.0, relay_max=RELAY_MAX),
+            make=_scheduled(GroupPlaces.HOSTS, **_RELAYING),
         ),
         SimulatedContender(
             name="switches-relays",
             label="switches add, workers relay models",
-            make=_scheduled(GroupPlaces.SWITCHES, **_RELAYS_WAITS),
+            make=_scheduled(GroupPlaces.SWITCHES, **_SWITCHES_RELAYING),
         ),
         SimulatedContender(
             name="estimated-switches",
@@ -166,7 +167,12 @@ CONTENDERS = {
         SimulatedContender(
             name="estimated-relays",
             label="links by estimates, switches add, workers relay models",
-            make=estimated_maker(GroupPlaces.SWITCHES, **_RELAYS_WAITS),
+            make=estimated_maker(GroupPlaces.SWITCHES, **_SWITCHES_RELAYING),
+        ),
+        SimulatedContender(
+            name="estimated-relays-apart",
+            label="the same, join ratio 1",
+            make=estimated_maker(GroupPlaces.SWITCHES, **_SWITCHES_RELAYING | {"join_ratio": 1.0}),
         ),
     )
 }

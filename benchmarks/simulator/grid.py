@@ -123,6 +123,13 @@ def main() -> int:
     parser.add_argument(
         "--no-models", action="store_true", help="models cost nothing: workers have the newest one"
     )
+    parser.add_argument(
+        "--start-spread",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="asynchronous workers begin at moments drawn from so many seconds",
+    )
     parser.add_argument("--links", choices=[each.value for each in LinkSetting], nargs="*")
     parser.add_argument("--computing", choices=[each.value for each in ComputeSetting], nargs="*")
     parser.add_argument("--contenders", choices=list(CONTENDERS), nargs="*")
@@ -146,6 +153,7 @@ def main() -> int:
                 links=links,
                 computing=computing,
                 has_models=not options.no_models,
+                start_spread_s=options.start_spread,
             )
             found = measure_cell(scenario, chosen, range(1, options.seeds + 1), options)
             baseline = next(row for row in found if row["contender"] == BASELINE)

@@ -30,6 +30,7 @@ COLOURS = {
     "switches-relays": "#e6550d",
     "estimated-switches": "#9ecae1",
     "estimated-relays": "#fdae6b",
+    "estimated-relays-apart": "#fdd0a2",
 }
 
 
