@@ -73,7 +73,8 @@ class TransferConfig:
     default, models leave as early as they can."""
     relay_max: int = 1
     """So many workers may get one model, each but the first from the one before it. From 2 on,
-    models wait while their server's link is full, but for half of grant_wait_s at most."""
+    models wait while their server's link is full and for workers that will be back, but for half of
+    grant_wait_s at most."""
     relay_slack_s: float = 0.5
     """A server sends a model itself so long after the planned time, if a relay has not delivered
     it."""

@@ -44,7 +44,8 @@ class SchedulerOptions:
     early as they can. Ours."""
     relay_max: int = 1
     """So many workers may get one model, each but the first from the one before it. From 2 on,
-    models wait while their server's link is full, so that several wait together. Ours."""
+    models wait while their server's link is full, and while more workers are away with a model than
+    wait, so that several wait together. Ours."""
     relay_wait_s: float = math.inf
     """But the oldest request of a model waits for so long at most. Ours."""
     join_ratio: float = 1.0
