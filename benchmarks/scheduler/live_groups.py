@@ -1,384 +1,215 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Live groups beside direct updates: bytes into the server, and times until all are committed.
+"""Groups at the switch and at idle hosts beside direct updates: bytes, times and processor time.
 
-Workers, idle workers and a server are in network namespaces, on links of one rate; the controller's
-own scheduler plans, on a share of that rate. In each round, all workers push an update of one size
-at once. Rounds with aggregators and without take turns, in two jobs. Then each worker pushes again
-whenever its update is committed. After each round, the model must be the exact sum, and its version
-the number of updates.
+Workers, idle hosts and a server's host are in network namespaces around softswitch; the
+controller's scheduler plans, on a share of the links' rate. In each round, the first k workers
+push an update of one size at once. The kinds take turns, round by round: added by the switch, added
+by idle hosts, granted without groups, and over TCP without a scheduler. Then each worker pushes
+again whenever its update is committed. After each round, the model must be the exact sum, and its
+version the number of granted updates.
+With k updates in a sum, the server's host needs to receive a k-th of the bytes. With --merged, sums
+have given numbers of updates.
 Run as root: python benchmarks/scheduler/live_groups.py
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import contextlib
-import json
-import statistics
 import sys
-import tempfile
-import threading
-import time
-from collections.abc import Generator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
+from benchmarks.scheduler.group_figures import (  # noqa: E402
+    COMPARISON_HEAD,
+    COMPRESSION_HEAD,
+    KINDS,
+    PROCESSOR_HEAD,
+    RATIOS_HEAD,
+    Compression,
+    GroupRound,
+    LinkLimits,
+    comparison,
+    compression_lines,
+    compressions,
+    processor,
+    ratios,
+)
+from benchmarks.scheduler.group_rig import (  # noqa: E402
+    ClusterShape,
+    KindRig,
+    TrainingFigures,
+    kind_rigs,
+)
 from benchmarks.support.machine import (  # noqa: E402
     check_machine,
     describe_machine,
     machine_line,
     parse_rate,
 )
-from fake_station import transfer_controller  # noqa: E402
-from scheme_fabric import Fabric  # noqa: E402
-from switchfold.bmv2_topos import Testbed, single_switch  # noqa: E402
-from switchfold.controller.server import ControllerServer  # noqa: E402
-from switchfold.hostlib.parameter_server import (  # noqa: E402
-    ClientOptions,
-    HotRowUse,
-    ParameterServer,
-    ServerOptions,
-)
-from switchfold.hostlib.parameter_server.tables import (  # noqa: E402
-    DenseTensor,
-    TableClient,
-    TensorDefinition,
-)
-from switchfold.hostlib.parameter_server.transfers import (  # noqa: E402
-    FabricWorker,
-    TransferOptions,
-)
-from time_bound import wait_until  # noqa: E402
+from benchmarks.support.results import parameters_of, write_json  # noqa: E402
 
-WAIT_S = 300.0
-SHARE = 0.9
-"""Of a link's rate, for payload."""
-KINDS = ("groups", "direct")
+MOST_REQUESTS = 64
+"""In a batch of the controller by default."""
+OfNumber = dict[str, list[GroupRound]]
+"""Rounds of one number of workers by kind, in the order in which they took turns."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PushRoundFigures:
-    """What a round of pushes took."""
+def measure(rigs: list[KindRig], number: int, rounds: int, *, is_merged: bool) -> OfNumber:
+    """Push in turn; the first round is a warm-up.
 
-    last_s: float
-    """Until the last commit."""
-    mean_s: float
-    planned_last_s: float
-    """From the first decision to the last commit, by plan."""
-    ingress_bytes: int
-    """Of frames into the server's host."""
-    num_messages: int
-    """To the server: updates by themselves, and sums."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingFigures:
-    """What workers did that push without end."""
-
-    commits_per_s: float
-    bytes_per_commit: float
-    """Into the server's host."""
+    `is_merged`: so many updates are to be in a sum. A host gathers them behind another update of
+    their batch, which waits behind one that leads.
+    """
+    found: OfNumber = {rig.kind: [] for rig in rigs}
+    for turn in range(rounds + 1):
+        for rig in rigs:
+            is_led = is_merged and rig.kind == "hosts"
+            pushed = rig.push(number + 2 if is_led else number, is_led=is_led)
+            if turn:
+                found[rig.kind].append(pushed)
+    print(f"{number} workers: {rounds} rounds of each kind", file=sys.stderr, flush=True)
+    return found
 
 
-class RunningController:
-    """A controller in a thread of its own, at a Unix socket."""
-
-    def __init__(self, folder: Path, address: str, num_hosts: int, rate: int) -> None:
-        self._folder, self._address = folder, address
-        self._rates = (rate // 1_000_000,) * num_hosts
-        self._ready = threading.Event()
-        self._loop = asyncio.new_event_loop()
-        self._stop = asyncio.Event()
-        self._thread = threading.Thread(target=lambda: self._loop.run_until_complete(self._run()))
-        self._controller: ControllerServer | None = None
-
-    async def _run(self) -> None:
-        options = {
-            "payload_share": SHARE,
-            "grant_wait_s": 30.0,
-            "server_wait_s": 60.0,
-            "gather_slack_s": 5.0,
-        }
-        made = transfer_controller(
-            self._folder, self._rates, listen=self._address, transfers=options
-        )
-        async with made as self._controller:
-            self._ready.set()
-            await self._stop.wait()
-
-    def plan(self, job: str, num_updates: int) -> tuple[float, int]:
-        """Return the planned time and the messages of a job's last updates, which have ended."""
-
-        async def look() -> tuple[float, int]:
-            assert self._controller is not None
-            ended = [*self._controller.transfers.job(job).flow.ended][-num_updates:]
-            grants = [record.grant for record in ended if record.grant is not None]
-            groups = {grant.group.group_id for grant in grants if grant.group}
-            begun_s = min(record.decided_s for record in ended)
-            last_s = max(grant.commit_s for grant in grants) - begun_s
-            return last_s, len(groups) + sum(grant.group is None for grant in grants)
-
-        return asyncio.run_coroutine_threadsafe(look(), self._loop).result(WAIT_S)
-
-    def num_ended(self, job: str) -> int:
-        """Return how many updates of a job have been committed."""
-
-        async def look() -> int:
-            assert self._controller is not None
-            workers = self._controller.transfers.job(job).workers.values()
-            return sum(place.counts.commits for place in workers)
-
-        return asyncio.run_coroutine_threadsafe(look(), self._loop).result(WAIT_S)
-
-    def __enter__(self) -> RunningController:
-        self._thread.start()
-        if not self._ready.wait(WAIT_S):
-            raise SystemExit("the controller does not start")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join()
-        self._loop.close()
-
-
-class GroupRig:
-    """One job: its server on the last host, workers that push, and idle ones behind these."""
-
-    def __init__(  # noqa: PLR0913 - what jobs differ in
-        self,
-        stack: contextlib.ExitStack,
-        testbed: Testbed,
-        controller: tuple[RunningController, str],
-        job: str,
-        *,
-        num_pushers: int,
-        num_idle: int,
-        num_values: int,
-    ) -> None:
-        self._controller, address = controller
-        self._fabric, self._job = Fabric(testbed), job
-        self._num_pushed = [0] * num_pushers
-        """By worker."""
-        self._num_workers = num_pushers + num_idle
-        hosts = [host.name for host in testbed.topology.hosts]
-
-        def options(number: int, *, aggregate: bool = False) -> TransferOptions:
-            return TransferOptions(
-                controller=address, job=job, host=hosts[number], aggregate=aggregate
-            )
-
-        def serve() -> ParameterServer:
-            transfers = options(self._num_workers)
-            chosen = ServerOptions(num_workers=self._num_workers, transfers=transfers)
-            return ParameterServer(chosen, address=self._fabric.addresses[-1], insecure=True)
-
-        self.server = stack.enter_context(self._fabric.at(self._num_workers, serve))
-
-        def join(number: int) -> FabricWorker:
-            chosen = ClientOptions(
-                worker_id=number,
-                source=self._fabric.addresses[number],
-                use_hot_rows=HotRowUse.NEVER,
-                insecure=True,
-            )
-            servers = [(self.server.address, self.server.port)]
-            client = stack.enter_context(TableClient(servers, chosen))
-            tensor = DenseTensor(client, TensorDefinition(name="w", num_values=num_values))
-            is_idle = number >= num_pushers
-            return FabricWorker(tensor, options(number, aggregate=is_idle and job == KINDS[0]))
-
-        made = [
-            stack.enter_context(self._fabric.at(n, lambda n=n: join(n)))
-            for n in range(self._num_workers)
-        ]
-        self.workers = made[:num_pushers]
-        rng = np.random.default_rng(1)
-        self.updates = [
-            rng.integers(-9, 10, num_values).astype(np.float32) for _ in range(num_pushers)
-        ]
-
-    def push(self) -> PushRoundFigures:
-        """Push at all workers at once; verify the model."""
-        before = self._fabric.carried()[-1][1]
-        committed_s: list[float] = []
-        started_s = time.monotonic()
-
-        def note(_: Future[object]) -> None:
-            committed_s.append(time.monotonic() - started_s)
-
-        futures = [
-            worker.push(update) for worker, update in zip(self.workers, self.updates, strict=True)
-        ]
-        for future in futures:
-            future.add_done_callback(note)
-        if wait(futures, WAIT_S).not_done:
-            raise SystemExit("an update was not committed")
-        ingress = self._fabric.carried()[-1][1] - before
-        self._num_pushed = [count + 1 for count in self._num_pushed]
-        self._verify()
-        planned_s, num_messages = self._controller.plan(self._job, len(futures))
-        return PushRoundFigures(
-            last_s=max(committed_s),
-            mean_s=statistics.mean(committed_s),
-            planned_last_s=planned_s,
-            ingress_bytes=ingress,
-            num_messages=num_messages,
-        )
-
-    def train(self, seconds: float) -> TrainingFigures:
-        """Let each worker push again as soon as its update is committed; verify the model."""
-        before, started_s = self._fabric.carried()[-1][1], time.monotonic()
-        pushed = [0] * len(self.workers)
-
-        def work(number: int) -> None:
-            while time.monotonic() - started_s < seconds:
-                self.workers[number].push(self.updates[number]).result(WAIT_S)
-                pushed[number] += 1
-
-        with ThreadPoolExecutor(len(self.workers)) as pool:
-            list(pool.map(work, range(len(self.workers))))
-        took_s = time.monotonic() - started_s
-        ingress = self._fabric.carried()[-1][1] - before
-        self._num_pushed = [a + b for a, b in zip(self._num_pushed, pushed, strict=True)]
-        self._verify()
-        return TrainingFigures(
-            commits_per_s=sum(pushed) / took_s, bytes_per_commit=ingress / sum(pushed)
-        )
-
-    def _verify(self) -> None:
-        """Compare the model, which is an exact sum of whole numbers, and its version."""
-        got = self.workers[0].get().result(WAIT_S)
-        num_updates = sum(self._num_pushed)
-        total = np.tensordot(np.array(self._num_pushed, np.float64), np.array(self.updates), 1)
-        is_exact = (got == total).all()
-        if not is_exact or self.workers[0].commits.tolist() != [num_updates]:
-            raise SystemExit(f"the model of job {self._job} is wrong")
-        counters = self.server.updates.counters
-        if counters["granted_updates"] != num_updates:
-            raise SystemExit(
-                "some updates were not applied in their places; is the machine too busy?"
-                f" {dict(counters)}"
-            )
-        wait_until(
-            lambda: self._controller.num_ended(self._job) == num_updates, "reports of all commits"
-        )
-
-
-@contextlib.contextmanager
-def rigs(rate: int, megabytes: float, num_pushers: int, num_idle: int) -> Generator[list[GroupRig]]:
-    """Make both jobs."""
-    topology = single_switch(num_pushers + num_idle + 1, rate_bits_per_s=rate)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Testbed(topology, has_bridge=True) as testbed,
-        contextlib.ExitStack() as stack,
-    ):
-        address = f"unix:{folder}/controller.sock"
-        controller = RunningController(Path(folder), address, len(topology.hosts), rate)
-        stack.enter_context(controller)
-        yield [
-            GroupRig(
-                stack,
-                testbed,
-                (controller, address),
-                kind,
-                num_pushers=num_pushers,
-                num_idle=num_idle,
-                num_values=int(1e6 * megabytes) // 4,
-            )
-            for kind in KINDS
-        ]
-
-
-def spread(values: list[float], digits: int = 2) -> str:
-    """Return median (least .. most)."""
-    parts = statistics.median(values), min(values), max(values)
-    return "{:.{d}f} ({:.{d}f} .. {:.{d}f})".format(*parts, d=digits)
-
-
-def show(found: dict[str, list[PushRoundFigures]], size_bytes: float, num_pushers: int) -> None:
-    """Print the figures, their ratios, and how far they are from the plan."""
-    print("every model is the exact sum; median (least .. most)")
-    print("          into the server [MB]   messages         last commit [s]      by plan [s]")
-    for kind in KINDS:
-        rows = found[kind]
-        columns = (
-            spread([row.ingress_bytes / 1e6 for row in rows], 1),
-            spread([row.num_messages for row in rows], 0),
-            spread([row.last_s for row in rows]),
-            spread([row.planned_last_s for row in rows]),
-        )
-        print(f"{kind:8}  {columns[0]:21}  {columns[1]:15}  {columns[2]:19}  {columns[3]}")
-    pairs = list(zip(found[KINDS[0]], found[KINDS[1]], strict=True))
-    for what in "ingress_bytes", "last_s", "mean_s":
-        ratios = [getattr(one, what) / getattr(other, what) for one, other in pairs]
-        print(f"{what}, groups / direct: {spread(ratios)}")
-    planned = [row.num_messages / num_pushers for row in found[KINDS[0]]]
-    over = [
-        row.ingress_bytes / (size_bytes * row.num_messages) - 1
-        for kind in KINDS
-        for row in found[kind]
+def report(
+    found: Sequence[OfNumber],
+    limits: LinkLimits,
+    compressed: list[Compression],
+    trained: dict[str, TrainingFigures],
+    *,
+    is_merged: bool,
+) -> str:
+    """Return all tables; sums of given sizes have other waits, so nothing is said of times."""
+    times = [
+        [COMPARISON_HEAD, *(line for each in found for line in comparison(each, limits))],
+        [RATIOS_HEAD, *(line for each in found for line in ratios(each))],
     ]
-    print(f"messages for each update, by plan: {spread(planned)}")
-    print(
-        f"bytes above those of the planned messages: {spread([100 * each for each in over], 1)} %"
+    parts = [
+        *([] if is_merged else times),
+        [PROCESSOR_HEAD, *(line for each in found for line in processor(each, limits))],
+        [COMPRESSION_HEAD, *compression_lines(compressed)],
+        [
+            f"{KINDS[kind]}, pushing again at once: {each.commits_per_s:.2f} commits/s,"
+            f" {each.bytes_per_commit / 1e6:.2f} MB into the server's host for each"
+            for kind, each in trained.items()
+        ],
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the options."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="(all)")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        nargs="+",
+        default=[2, 3, 4, 6, 8],
+        help="that push at once (2 3 4 6 8)",
     )
-    for kind in KINDS:
-        late = [100 * (row.last_s / row.planned_last_s - 1) for row in found[kind]]
-        print(f"{kind}: last commit later than planned by {spread(late, 1)} %")
+    parser.add_argument(
+        "--merged",
+        type=int,
+        nargs="+",
+        help="instead of --workers: updates in a sum; each number has a testbed of its own",
+    )
+    parser.add_argument("--idle", type=int, default=2, help="hosts that gather (2)")
+    parser.add_argument("--megabytes", type=float, default=2.5, help="of an update (2.5)")
+    parser.add_argument(
+        "--rate", type=parse_rate, default=100_000_000, help="of the server's link (100M)"
+    )
+    parser.add_argument("--host-rate", type=parse_rate, help="of all other links (--rate)")
+    parser.add_argument(
+        "--batch-wait", type=float, default=0.05, help="seconds until a batch is closed (0.05)"
+    )
+    parser.add_argument("--rounds", type=int, default=5, help="after a warm-up (5)")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=0.0,
+        help="of pushing again and again, for each kind, with the most workers (0: none)",
+    )
+    parser.add_argument("--json", type=Path, help="file that also gets the figures")
+    parser.add_argument("--plot", type=Path, help="PNG file of bytes against updates in a sum")
+    return parser
+
+
+def shapes(options: argparse.Namespace) -> list[tuple[ClusterShape, list[int]]]:
+    """Return testbeds, and how many workers push at once on each.
+
+    With --merged, each number has a testbed; hosts need two updates more than are in their sums.
+    """
+
+    def shape(num_workers: int, batch_max: int) -> ClusterShape:
+        return ClusterShape(
+            kinds=options.kinds,
+            num_workers=num_workers,
+            num_idle=options.idle,
+            num_values=int(options.megabytes * 1e6) // 4,
+            rate_bits_per_s=options.rate,
+            host_rate_bits_per_s=options.host_rate or options.rate,
+            batch_wait_s=options.batch_wait,
+            batch_max=batch_max,
+        )
+
+    if options.merged:
+        return [(shape(members + 2, members + 1), [members]) for members in options.merged]
+    return [(shape(max(options.workers), MOST_REQUESTS), options.workers)]
 
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rate", type=parse_rate, default=100_000_000, help="of links (100M)")
-    parser.add_argument("--megabytes", type=float, default=2.5, help="of an update (2.5)")
-    parser.add_argument("--workers", type=int, default=10, help="that push (10)")
-    parser.add_argument("--idle", type=int, default=2, help="further workers, which gather (2)")
-    parser.add_argument("--rounds", type=int, default=7, help="after a warm-up (7)")
-    parser.add_argument("--json", type=Path, help="file that also gets the figures")
-    parser.add_argument(
-        "--seconds", type=float, default=20.0, help="of pushing without end, 0: none (20)"
-    )
-    options = parser.parse_args()
+    options = make_parser().parse_args()
     check_machine(has_torch=False)
-    print(machine_line(describe_machine(has_torch=False)))
+    machine = describe_machine(has_torch=False)
+    print(machine_line(machine))
+    limits = LinkLimits(num_values=int(options.megabytes * 1e6) // 4, rate_bits_per_s=options.rate)
+    is_merged = bool(options.merged)
+    host_rate = options.host_rate or options.rate
     print(
-        f"{options.workers} updates of {options.megabytes:g} MB, {options.idle} idle workers, links"
-        f" of {options.rate / 1e6:g} Mbit/s; {options.rounds} rounds"
+        f"updates of {limits.update_bytes / 1e6:g} MB, {options.rate / 1e6:g} Mbit/s at the server,"
+        f" other links {host_rate / 1e6:g} Mbit/s, hosts that gather: {options.idle};"
+        f" {options.rounds} rounds of each kind in turn;"
+        " medians (least .. most); every model is the exact sum",
+        flush=True,
     )
-    found: dict[str, list[PushRoundFigures]] = {kind: [] for kind in KINDS}
-    with rigs(options.rate, options.megabytes, options.workers, options.idle) as made:
-        for number in range(options.rounds + 1):
-            for kind, rig in zip(KINDS, made, strict=True):
-                figures = rig.push()
-                if number:  # the first one is a warm-up
-                    found[kind].append(figures)
-        trained = {
-            kind: rig.train(options.seconds)
-            for kind, rig in zip(KINDS, made, strict=True)
-            if options.seconds
-        }
-    show(found, 1e6 * options.megabytes, options.workers)
-    if trained:
-        print(f"workers that push again at once, for {options.seconds:g} s:")
-        for kind, each in trained.items():
-            print(
-                f"{kind:8}  {each.commits_per_s:.2f} commits/s,"
-                f" {each.bytes_per_commit / 1e6:.2f} MB into the server for each"
-            )
+    found: list[OfNumber] = []
+    trained: dict[str, TrainingFigures] = {}
+    for shape, numbers in shapes(options):
+        with kind_rigs(shape) as rigs:
+            found += [
+                measure(rigs, number, options.rounds, is_merged=is_merged) for number in numbers
+            ]
+            if options.seconds:
+                trained = {rig.kind: rig.train(options.seconds, max(numbers)) for rig in rigs}
+    rounds = [each for kinds in found for pushed in kinds.values() for each in pushed]
+    compressed = compressions(rounds, limits)
+    print(report(found, limits, compressed, trained, is_merged=is_merged))
     if options.json:
-        rows = {kind: [asdict(row) for row in each] for kind, each in found.items()}
-        options.json.write_text(json.dumps(rows, indent=2) + "\n", "utf-8")
+        content: dict[str, Any] = {
+            "machine": machine,
+            "parameters": parameters_of(options),
+            "rounds": [asdict(each) | {"least_bytes": limits.bytes_of(each)} for each in rounds],
+            "compression": [
+                asdict(each) | {"ideal": each.ideal, "measured": each.measured}
+                for each in compressed
+            ],
+            "trained": {kind: asdict(each) for kind, each in trained.items()},
+        }
+        write_json(options.json, content)
+    if options.plot:
+        from benchmarks.scheduler.group_plot import (  # noqa: PLC0415 - takes time to load
+            draw_compression,
+        )
+
+        draw_compression(compressed, options.plot)
     return 0
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers on a testbed whose switch adds up their updates, and the process of their server."""
+"""Workers on a testbed that push updates as granted, and the process of their server."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +32,23 @@ from switchfold.hostlib.parameter_server.transfers import (
 )
 
 LIMIT_S = 120.0
-PORT = 7000
-JOB = "train"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingJob:
+    """What trainings on one testbed differ in."""
+
+    name: str = "train"
+    port: int = 7000
+    """Of the server."""
+    is_switched: bool = True
+    """Whether workers have sessions, and the server leases rows of the switch."""
+    has_log: bool = True
+    """Whether the server can be killed and come back."""
 
 
 class GroupTraining:
-    """A server's process on the last host, and workers with sessions on the others."""
+    """A server's process on the last host, and workers on the first ones."""
 
     def __init__(
         self,
@@ -44,16 +56,19 @@ class GroupTraining:
         folder: Path,
         num_values: int,
         *,
-        has_log: bool = True,
+        num_idle: int = 0,
+        job: TrainingJob = TrainingJob(),
         has_process: bool = False,
     ) -> None:
-        """`testbed` has a host for each worker, then one for the server.
+        """`testbed` has a host for each worker, `num_idle` others, then one for the server.
 
         With `has_process`, the last worker has a process of its own, and is not in `workers`.
         """
         self._testbed, self._folder, self._fabric = testbed, folder, Fabric(testbed)
-        self._has_log, self._num_values = has_log, num_values
-        self._num_workers = len(testbed.topology.hosts) - 1
+        self._num_values, self.job = num_values, job
+        self._place = len(testbed.topology.hosts) - 1
+        """The server's host."""
+        self._num_workers = self._place - num_idle
         self.num_updates = 0
         """How many were pushed."""
         self._stack = contextlib.ExitStack()
@@ -63,10 +78,11 @@ class GroupTraining:
             self._server = self._start_server()
             self._stack.callback(lambda: _kill(self._server))
             here = range(self._num_workers - has_process)
-            self.process = self._process() if has_process else None
-            with ThreadPoolExecutor(self._num_workers) as pool:
-                for session in list(pool.map(self._join, here)):
-                    self._stack.callback(session.close)
+            self.process = self.start_process(here.stop) if has_process else None
+            if job.is_switched:
+                with ThreadPoolExecutor(self._num_workers) as pool:
+                    for session in list(pool.map(self._join, here)):
+                        self._stack.callback(session.close)
             self.workers = [self._worker(number) for number in here]
             if self.process is not None:
                 self.process.await_ready()
@@ -80,22 +96,34 @@ class GroupTraining:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    @property
+    def server_pid(self) -> int:
+        """Process id of the server."""
+        return self._server.pid
+
+    @property
+    def server_address(self) -> tuple[str, int]:
+        """Where workers reach the server."""
+        return self._fabric.addresses[self._place], self.job.port
+
     def _start_server(self) -> subprocess.Popen[str]:
-        host = self._testbed.topology.hosts[self._num_workers]
+        host = self._testbed.topology.hosts[self._place]
         namespace = self._testbed.namespace_of(host)
         assert namespace is not None
+        endpoint = self._testbed.endpoint(self._place)
         options = {
             "--address": host.address,
-            "--port": str(PORT),
-            "--num-workers": str(self._num_workers),
+            "--port": str(self.job.port),
+            "--num-workers": str(self._place),
             "--shard": "0",
             "--controller": self._testbed.controller_address,
-            "--group-job": JOB,
-            "--transfer-job": JOB,
+            "--transfer-job": self.job.name,
             "--transfer-host": host.name,
             "--credentials": str(self._testbed.server_credentials.folder),
         }
-        if self._has_log:
+        if self.job.is_switched:
+            options["--group-job"] = self.job.name
+        if self.job.has_log:
             options["--log"] = str(self._folder / "log")
         words = [word for option in options.items() for word in option]
         process = subprocess.Popen(
@@ -103,7 +131,7 @@ class GroupTraining:
                 *("nsenter", f"--net={namespace_path(namespace)}", sys.executable),
                 *("-m", "switchfold.controller", "ps", "run", *words),
             ],
-            env={**os.environ, **self._testbed.endpoint(self._num_workers).environment(JOB)},
+            env={**os.environ, **endpoint.environment(self.job.name)},
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -118,7 +146,7 @@ class GroupTraining:
         self._server = self._start_server()
 
     def _variables(self, number: int) -> dict[str, str]:
-        variables = self._testbed.endpoint(number).environment(JOB)
+        variables = self._testbed.endpoint(number).environment(self.job.name)
         return {**variables, "SWITCHFOLD_NUM_WORKERS": str(self._num_workers)}
 
     def _join(self, number: int) -> Session:
@@ -142,12 +170,12 @@ class GroupTraining:
                 use_hot_rows=HotRowUse.NEVER,
                 reconnect_s=LIMIT_S,
             )
-            client = TableClient([(self._fabric.addresses[self._num_workers], PORT)], options)
+            client = TableClient([self.server_address], options)
             self._stack.callback(client.close)
             tensor = DenseTensor(client, TensorDefinition(name="w", num_values=self._num_values))
             transfers = TransferOptions(
                 controller=self._testbed.controller_address,
-                job=JOB,
+                job=self.job.name,
                 host=self._testbed.topology.hosts[number].name,
                 token=self._testbed.endpoint(number).token,
                 credentials=str(folder),
@@ -158,26 +186,28 @@ class GroupTraining:
         self._stack.callback(made.close)
         return made
 
-    def _process(self) -> FabricProcess:
-        number = self._num_workers - 1
+    def start_process(self, number: int, *, aggregate: bool = False) -> FabricProcess:
+        """Start a worker, or an aggregator, in a process of its own on a host, by number."""
         host, endpoint = self._testbed.topology.hosts[number], self._testbed.endpoint(number)
         namespace = self._testbed.namespace_of(host)
         assert namespace is not None
+        has_session = self.job.is_switched and not aggregate
         process = FabricProcess(
             namespace,
-            session=self._variables(number),
             worker_id=number,
             source=host.address,
-            servers=[(self._fabric.addresses[self._num_workers], PORT)],
+            servers=[self.server_address],
             num_values=self._num_values,
             credentials=str(endpoint.credentials),
             client={"token": endpoint.token},
             transfers={
                 "controller": self._testbed.controller_address,
-                "job": JOB,
+                "job": self.job.name,
                 "host": host.name,
                 "token": endpoint.token,
+                "aggregate": aggregate,
             },
+            **({"session": self._variables(number)} if has_session else {}),
         )
         return self._stack.enter_context(process)
 
@@ -206,7 +236,7 @@ class GroupTraining:
 
     def received(self) -> int:
         """Return how many bytes the server's interface has received."""
-        return self._fabric.carried()[self._num_workers][1]
+        return self._fabric.carried()[self._place][1]
 
     def check(self) -> None:
         """Check that the model has each update once."""
