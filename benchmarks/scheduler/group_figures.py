@@ -51,6 +51,8 @@ class GroupRound:
     """Updates in each sum."""
     processor_s: Mapping[str, float]
     """By role."""
+    num_withdrawn: int = 0
+    """Updates whose grants the scheduler gave up: they came late, outside their places."""
 
     @property
     def num_grouped(self) -> int:
@@ -158,6 +160,19 @@ def compressions(rounds: Sequence[GroupRound], limits: LinkLimits) -> list[Compr
     ]
 
 
+def withdrawals(found: Mapping[str, Sequence[GroupRound]]) -> list[str]:
+    """Return a line for each kind of which grants were given up: its times are not as planned."""
+    lines: list[str] = []
+    for kind, rounds in found.items():
+        late = [each.num_withdrawn for each in rounds if each.num_withdrawn]
+        if late:
+            lines.append(
+                f"{rounds[0].num_updates} workers, {KINDS[kind]}: {sum(late)} grants in"
+                f" {len(late)} rounds were withdrawn, as their updates were late"
+            )
+    return lines
+
+
 class RoundLog:
     """Reads the controller's timeline of one job, round by round."""
 
@@ -183,7 +198,8 @@ class RoundLog:
     def has(self, num_updates: int) -> bool:
         """Return whether so many updates of this round have ended, one of each worker.
 
-        The scheduler withdraws what is overdue, or what an aggregator has not; it may come yet.
+        The scheduler withdraws what is overdue, or what an aggregator has not. Such an update is
+        applied when it comes, and is never reported as committed.
         """
         return self.events["committed"] + self.events["withdrawn"] >= num_updates
 

@@ -73,6 +73,7 @@ class ClusterShape:
             "grant_wait_s": "30.0",
             "server_wait_s": "60.0",
             "gather_slack_s": "5.0",
+            "overdue_least_s": "60.0",
             "lease_s": "60.0",
         }
 
@@ -143,6 +144,7 @@ class KindRig:
             last_s=max(committed_s),
             mean_s=statistics.mean(committed_s),
             ingress_bytes=ingress,
+            num_withdrawn=self._await_ends(outcomes),
             groups=self._groups(outcomes),
             processor_s={role: now_s[role] - used_s[role] for role in used_s},
         )
@@ -193,12 +195,17 @@ class KindRig:
                 " is the machine too busy?"
             )
 
+    def _await_ends(self, outcomes: Sequence[Any]) -> int:
+        """Wait until the timeline has the ends of all updates; return how many were withdrawn."""
+        if self.kind == "unscheduled":
+            return 0
+        self._await_log(lambda: self._rounds.has(len(outcomes)), "reports of all commits")
+        return self._rounds.events["withdrawn"]
+
     def _groups(self, outcomes: Sequence[PushOutcome | Any]) -> tuple[int, ...]:
-        """Return how many updates were in each sum."""
+        """Return how many updates were in each sum; the round ends."""
         if self.kind == "unscheduled":
             return ()
-
-        self._await_log(lambda: self._rounds.has(len(outcomes)), "reports of all commits")
         return self._rounds.end_round([outcome.parts[0].is_summed for outcome in outcomes])
 
     def _await_log(self, is_so: Callable[[], bool], what: str) -> None:

@@ -39,6 +39,7 @@ from benchmarks.scheduler.group_figures import (  # noqa: E402
     compressions,
     processor,
     ratios,
+    withdrawals,
 )
 from benchmarks.scheduler.group_rig import (  # noqa: E402
     ClusterShape,
@@ -94,6 +95,7 @@ def report(
         *([] if is_merged else times),
         [PROCESSOR_HEAD, *(line for each in found for line in processor(each, limits))],
         [COMPRESSION_HEAD, *compression_lines(compressed)],
+        [line for each in found for line in withdrawals(each)],
         [
             f"{KINDS[kind]}, pushing again at once: {each.commits_per_s:.2f} commits/s,"
             f" {each.bytes_per_commit / 1e6:.2f} MB into the server's host for each"

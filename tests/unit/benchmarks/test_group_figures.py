@@ -20,6 +20,7 @@ from benchmarks.scheduler.group_figures import (
     compressions,
     processor,
     ratios,
+    withdrawals,
 )
 
 LIMITS = LinkLimits(num_values=35_200, rate_bits_per_s=10_000_000)
@@ -117,6 +118,12 @@ def test_compression_is_by_kind_and_number_of_members() -> None:
 
 def test_compression_is_unknown_without_updates_by_themselves() -> None:
     assert compressions([pushed("switch", 3, 3, ingress_bytes=5)], LIMITS) == []
+
+
+def test_withdrawn_grants_are_counted_by_kind() -> None:
+    late = [pushed("hosts", 4, 2, num_withdrawn=each) for each in (2, 0, 1)]
+    (told,) = withdrawals({"switch": [pushed("switch", 4, 4)], "hosts": late})
+    assert told.startswith("4 workers, added by idle hosts: 3 grants in 2 rounds")
 
 
 def line(event: str, worker: int, **more: Any) -> str:
