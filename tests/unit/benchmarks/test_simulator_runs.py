@@ -31,6 +31,7 @@ from benchmarks.simulator.traces import (
     StreamWeights,
 )
 from benchmarks.simulator.training_problem import LeastSquares, time_to_target
+from switchfold.controller.scheduler.scheduler import SchedulerOptions
 
 ALL = list(CONTENDERS)
 ASYNCHRONOUS = [name for name in ALL if not CONTENDERS[name].is_synchronous]
@@ -70,16 +71,17 @@ def times(found: ContenderRun, kind: TimelineKind) -> list[float]:
         ("switch-allreduce", [1.1, 1.1, 1.1, 1.1]),
         # Models in turns at 0.1, 0.2, 0.3, 0.4 s; so updates find the link free.
         ("direct", [1.2, 1.3, 1.4, 1.5]),
-        # All have one model at 0.1 s; two updates go directly, and a host adds the others up.
-        ("hosts-relays", [1.2, 1.3, 1.4, 1.4]),
+        # After 0.05 s for a group to gather, all have one model at 0.15 s; two updates go directly,
+        # and a host adds the others up.
+        ("hosts-relays", [1.25, 1.35, 1.45, 1.45]),
         # The batch waits for 0.2 s, and is one sum of 0.1 s.
-        ("switches-relays", [1.4] * 4),
+        ("switches-relays", [1.45] * 4),
         # The same as directly, planned with less than links carry.
         ("estimated", [1 + turns * 0.1 / PLANNED_SHARE for turns in (2, 3, 4, 5)]),
         ("fresh", [1 + turns * 0.1 / PLANNED_SHARE for turns in (2, 3, 4, 5)]),
         ("estimated-switches", [1 + turns * 0.1 / PLANNED_SHARE for turns in (2, 3, 4, 5)]),
-        # As with true rates: one model, 0.2 s of waiting, and one sum.
-        ("estimated-relays", [1.2 + 2 * 0.1 / PLANNED_SHARE] * 4),
+        # As with true rates: 0.05 s, one model, 0.2 s of waiting, and one sum.
+        ("estimated-relays", [1.25 + 2 * 0.1 / PLANNED_SHARE] * 4),
     ],
 )
 def test_one_iteration_by_hand(name: str, commits_s: list[float]) -> None:
@@ -116,7 +118,8 @@ def test_a_worker_behind_a_slow_link_does_not_keep_a_model_from_others() -> None
     found = once("estimated-relays", 4, links=LinkSetting.HALVED)
     assert found.events[0].event is TimelineKind.GET
     got_s = times(found, TimelineKind.GOT)[:4]
-    assert got_s == pytest.approx([*[0.1 / PLANNED_SHARE] * 3, 0.2])
+    wait_s = SchedulerOptions().batch_wait_s
+    assert got_s == pytest.approx([*[wait_s + 0.1 / PLANNED_SHARE] * 3, wait_s + 0.2])
 
 
 def test_estimates_do_not_learn_of_sums_in_a_switch() -> None:
