@@ -42,6 +42,7 @@ from .observing.controller_metrics import (
     put_jobs,
     put_links,
     put_switches,
+    put_transfers,
 )
 from .rows.row_sets import RowSets
 from .switches.program import load_program
@@ -208,6 +209,7 @@ class ControllerServer:
         """Put what is known now; no switch is called."""
         put_database(samples, self._database)
         put_jobs(samples, self._observed_jobs(), self.fabric_watch.meter.last)
+        put_transfers(samples, self.transfers.jobs.values())
         put_switches(samples, self.links, self._database.live_views())
         put_links(samples, self.fabric_state, self.fabric_watch.meter)
 

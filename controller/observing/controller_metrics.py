@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ...hostlib.observing import metric_table as table
@@ -20,6 +20,7 @@ from ..fabric.link_meter import CounterSample, LinkMeter
 from ..jobs.job import Job, JobState, View, ViewState
 from ..jobs.live_job import LiveJob
 from ..switches.switch_session import SwitchSession
+from ..transfers.job_transfers import JobTransfers
 
 if TYPE_CHECKING:
     from ..database.database import Database
@@ -109,6 +110,31 @@ def put_jobs(
         samples.put(table.JOB_ROUNDS, _rounds(view, last), job=job.name)
     for state, number in states.items():
         samples.put(table.JOBS, number, state=str(state))
+
+
+def put_transfers(samples: MetricSamples, jobs: Iterable[JobTransfers]) -> None:
+    """Put what became of the updates and models of jobs with live transfers."""
+    for job in jobs:
+        counts, models = job.counts, job.models.tally
+        open_records = job.flow.open_records
+        waiting = sum(record.state.is_waiting for record in open_records)
+        for event, number in (
+            ("requested", counts.pushes),
+            ("granted", counts.grants),
+            # A counter never decreases: what is refused late is counted here, too.
+            ("committed", counts.commits + counts.refused_commits),
+            ("dropped", counts.drops),
+            ("withdrawn", counts.withdrawn),
+            ("overdue", counts.overdue),
+            ("ungranted", counts.ungranted + counts.refused_ungranted),
+            ("refused", counts.refused),
+            ("early", counts.early),
+        ):
+            samples.put(table.JOB_UPDATES, number, job=job.name, event=event)
+        for state, number in (("waiting", waiting), ("granted", len(open_records) - waiting)):
+            samples.put(table.JOB_OPEN_UPDATES, number, job=job.name, state=state)
+        for event, number in asdict(models).items():
+            samples.put(table.JOB_MODELS, number, job=job.name, event=event)
 
 
 def put_switches(

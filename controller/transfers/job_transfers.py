@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import math
 from collections.abc import Callable, Mapping
@@ -27,7 +28,7 @@ from .transfer_config import TransferConfig, server_name
 from .transfer_flow import TransferFlow
 from .transfer_log import TransferLog
 from .transfer_messages import expected_message, refused_message, skipped_message
-from .transfer_record import TransferState, WorkerPlace
+from .transfer_record import TransferState, WorkerCounts, WorkerPlace
 from .transfer_terms import TransferTerms
 
 _LOGGER = logging.getLogger(__name__)
@@ -63,6 +64,8 @@ class JobTransfers:
         self.source: Final = source
         self.workers: dict[int, WorkerPlace] = {}
         self.servers: dict[int, ServerPlace] = {}
+        self._forgotten = WorkerCounts()
+        """Of workers that have no place any more."""
         self._config = config
         self._network_of = network_of
         self.tracker: Final = tracker
@@ -115,6 +118,14 @@ class JobTransfers:
             servers=self.servers,
             set_host=self._set_host,
         )
+
+    @property
+    def counts(self) -> WorkerCounts:
+        """What has become of all workers' updates, since the job began."""
+        total = dataclasses.replace(self._forgotten)
+        for worker in self.workers.values():
+            total.add(worker.counts)
+        return total
 
     @property
     def stations(self) -> list[LiveStation]:
@@ -336,4 +347,5 @@ class JobTransfers:
             if place.station is None and not place.open_records
         ]
         for place in lost[: max(0, len(self.workers) - self._config.max_stations)]:
+            self._forgotten.add(place.counts)
             del self.workers[place.worker_id]

@@ -113,6 +113,7 @@ def _worker(place: WorkerPlace) -> pb.ScheduledWorker:
         ungranted=counts.ungranted,
         refused=counts.refused,
         early=counts.early,
+        drop_ratio=place.tally.drop_ratio,
         achieved_bits_per_s=place.achieved_bits_per_s,
         granted_bits_per_s=place.granted_bits_per_s,
         is_aggregator=place.station is not None and place.station.aggregator is not None,

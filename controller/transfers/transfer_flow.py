@@ -64,11 +64,7 @@ class TransferFlow:
         the scheduler raised when it should decide.
         """
         self.groups: Final = LiveGroups(
-            job_name,
-            config,
-            workers,
-            servers,
-            lambda: [*self.schedule.records, *self._parked.values()],
+            job_name, config, workers, servers, lambda: self.open_records
         )
         self.schedule: Final = LiveSchedule(
             network,
@@ -96,6 +92,11 @@ class TransferFlow:
         self._servers = servers
         self._parked: dict[tuple[int, int], TransferRecord] = {}
         """By (worker, transfer)."""
+
+    @property
+    def open_records(self) -> list[TransferRecord]:
+        """What waits or is under way."""
+        return [*self.schedule.records, *self._parked.values()]
 
     def request(self, worker: WorkerPlace, request: pb.TransferRequested) -> None:
         """Take a new request; TransferRefusedError or NoRoomError if it is refused."""
@@ -179,8 +180,7 @@ class TransferFlow:
         self._note("refused", record)
         server.note_applied(self.schedule.version(server), -1)  # the scheduler counts it
         if record.state is TransferState.COMMITTED:
-            counts.ungranted -= record.is_direct
-            counts.commits -= not record.is_direct
+            counts.refuse_late(is_direct=record.is_direct)
         if record.grant is not None and not record.is_direct:
             self.replicas.skipped(record.server_id, record.sequence)
             self._applied(server, self.schedule.replica_received(server, record))

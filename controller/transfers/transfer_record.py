@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import enum
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 from ...hostlib.control.transfers_api import transfers_pb2 as pb
 from ..errors import NoRoomError, TransferRefusedError
 from ..jobs.punctual_timer import PunctualTimer
+from ..scheduler.tally import WorkerTally
 from ..scheduler.transfers import TransferDrop, TransferGrant
 from .live_station import LiveStation
 
@@ -39,6 +40,11 @@ class TransferState(enum.StrEnum):
     def is_open(self) -> bool:
         """Whether the worker or the server still waits for something."""
         return self in _OPEN
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether nobody has decided."""
+        return self in (TransferState.PARKED, TransferState.WAITING)
 
 
 _OPEN: Final = frozenset(
@@ -71,6 +77,24 @@ class WorkerCounts:
     """Updates that servers did not apply."""
     early: int = 0
     """Granted updates that came long before their times, as servers say."""
+    refused_commits: int = 0
+    """Of those refused: were counted in `commits` before, and are not any more."""
+    refused_ungranted: int = 0
+    """Likewise of `ungranted`."""
+
+    def refuse_late(self, *, is_direct: bool) -> None:
+        """Count an update as refused that was counted as applied."""
+        if is_direct:
+            self.ungranted -= 1
+            self.refused_ungranted += 1
+        else:
+            self.commits -= 1
+            self.refused_commits += 1
+
+    def add(self, other: WorkerCounts) -> None:
+        """Add the counts of another worker."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -167,6 +191,20 @@ class WorkerPlace:
     def open_records(self) -> list[TransferRecord]:
         """What waits or is under way."""
         return [record for record in self.records.values() if record.state.is_open]
+
+    @property
+    def tally(self) -> WorkerTally:
+        """Its updates as the scheduler counts them; those that servers refused are left out."""
+        counts, open_records = self.counts, self.open_records
+        waiting = sum(record.state.is_waiting for record in open_records)
+        return WorkerTally(
+            pushes=counts.pushes,
+            waiting=waiting,
+            granted=len(open_records) - waiting,
+            commits=counts.commits,
+            drops=counts.drops,
+            withdrawn=counts.withdrawn,
+        )
 
     @property
     def next_id(self) -> int:

@@ -60,6 +60,24 @@ JOB_ROUNDS: Final = _controller(
     help="Results that the roots of a job's trees have sent; begins again with each view",
     labels=("job",),
 )
+JOB_UPDATES: Final = _controller(
+    name="switchfold_job_updates_total",
+    kind=MetricKind.COUNTER,
+    help="Updates of a job with live transfers, by what became of them",
+    labels=("job", "event"),
+)
+JOB_OPEN_UPDATES: Final = _controller(
+    name="switchfold_job_open_updates",
+    kind=MetricKind.GAUGE,
+    help="Updates of a job with live transfers that wait for a decision, or are granted",
+    labels=("job", "state"),
+)
+JOB_MODELS: Final = _controller(
+    name="switchfold_job_models_total",
+    kind=MetricKind.COUNTER,
+    help="Models of a job with live transfers, by what became of them",
+    labels=("job", "event"),
+)
 SWITCH_READY: Final = _controller(
     name="switchfold_switch_ready",
     kind=MetricKind.GAUGE,
@@ -183,8 +201,9 @@ WORKER_WAIT: Final = _worker(
 
 METRICS: Final = (
     *(CONTROLLER_LEADER, DATABASE_UP, JOBS, JOB_WORKERS, JOB_MISSING_WORKERS),
-    *(JOB_SLOTS, JOB_TREES, JOB_ROUNDS, SWITCH_READY, SWITCH_SLOTS, LINK_UP, LINK_CAPACITY),
-    *(LINK_BYTES, PORT_PACKETS, PORT_BYTES, PORT_LOSSES),
+    *(JOB_SLOTS, JOB_TREES, JOB_ROUNDS, JOB_UPDATES, JOB_OPEN_UPDATES, JOB_MODELS),
+    *(SWITCH_READY, SWITCH_SLOTS, LINK_UP, LINK_CAPACITY, LINK_BYTES),
+    *(PORT_PACKETS, PORT_BYTES, PORT_LOSSES),
     *(SERVER_EVENTS, SERVER_SENT, SERVER_RECEIVED, SERVER_VERSION),
     *(WORKER_PACKETS, WORKER_REFUSED, WORKER_RTT, WORKER_WINDOW, WORKER_TENSORS),
     *(WORKER_TENSOR_BYTES, WORKER_EXCHANGE, WORKER_WAIT),

@@ -75,7 +75,7 @@ class ModelCounts(_message.Message):
     def __init__(self, requested: _Optional[int] = ..., granted: _Optional[int] = ..., delivered: _Optional[int] = ..., ungranted: _Optional[int] = ..., withdrawn: _Optional[int] = ..., relayed: _Optional[int] = ...) -> None: ...
 
 class ScheduledWorker(_message.Message):
-    __slots__ = ("worker_id", "host", "state", "pushes", "grants", "commits", "drops", "withdrawn", "overdue", "ungranted", "refused", "achieved_bits_per_s", "granted_bits_per_s", "early", "is_aggregator")
+    __slots__ = ("worker_id", "host", "state", "pushes", "grants", "commits", "drops", "withdrawn", "overdue", "ungranted", "refused", "achieved_bits_per_s", "granted_bits_per_s", "early", "drop_ratio", "is_aggregator")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -90,6 +90,7 @@ class ScheduledWorker(_message.Message):
     ACHIEVED_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
     GRANTED_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
     EARLY_FIELD_NUMBER: _ClassVar[int]
+    DROP_RATIO_FIELD_NUMBER: _ClassVar[int]
     IS_AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
     worker_id: int
     host: str
@@ -105,8 +106,9 @@ class ScheduledWorker(_message.Message):
     achieved_bits_per_s: float
     granted_bits_per_s: float
     early: int
+    drop_ratio: float
     is_aggregator: bool
-    def __init__(self, worker_id: _Optional[int] = ..., host: _Optional[str] = ..., state: _Optional[str] = ..., pushes: _Optional[int] = ..., grants: _Optional[int] = ..., commits: _Optional[int] = ..., drops: _Optional[int] = ..., withdrawn: _Optional[int] = ..., overdue: _Optional[int] = ..., ungranted: _Optional[int] = ..., refused: _Optional[int] = ..., achieved_bits_per_s: _Optional[float] = ..., granted_bits_per_s: _Optional[float] = ..., early: _Optional[int] = ..., is_aggregator: bool = ...) -> None: ...
+    def __init__(self, worker_id: _Optional[int] = ..., host: _Optional[str] = ..., state: _Optional[str] = ..., pushes: _Optional[int] = ..., grants: _Optional[int] = ..., commits: _Optional[int] = ..., drops: _Optional[int] = ..., withdrawn: _Optional[int] = ..., overdue: _Optional[int] = ..., ungranted: _Optional[int] = ..., refused: _Optional[int] = ..., achieved_bits_per_s: _Optional[float] = ..., granted_bits_per_s: _Optional[float] = ..., early: _Optional[int] = ..., drop_ratio: _Optional[float] = ..., is_aggregator: bool = ...) -> None: ...
 
 class ScheduledServer(_message.Message):
     __slots__ = ("server_id", "host", "state", "version", "next_sequence", "open_sequence")

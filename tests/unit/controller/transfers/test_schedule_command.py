@@ -74,6 +74,7 @@ def test_text_and_json(tmp_path: Path, command: Command, monkeypatch: pytest.Mon
             ]
             tallies = [(w["grants"], w["commits"], w["drops"]) for w in report["workers"]]
             assert tallies == [(1, 1, 0), (1, 0, 0), (0, 0, 1), (0, 0, 0)]
+            assert [w["drop_ratio"] for w in report["workers"]] == [0, 0, 1, 0]
             assert [w["host"] for w in report["workers"]] == ["h2", "h3", "h4", "h5"]
             (place,) = report["servers"]
             assert (place["version"], place["open_sequence"], place["next_sequence"]) == (1, 1, 2)
