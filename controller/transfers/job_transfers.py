@@ -205,6 +205,9 @@ class JobTransfers:
             self.models.lose_worker(station.station_id)
             self.allreduces.lose_worker(station.station_id)
             self.replicas.lose_worker(station.station_id)
+            left = (each.station for each in self.workers.values())
+            if not any(each is not None and each.host == station.host for each in left):
+                self.flow.schedule.leave(station.host)
         elif station.role is StationRole.REPLICA:
             self.replicas.lose(station)
         else:

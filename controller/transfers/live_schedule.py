@@ -154,6 +154,11 @@ class LiveSchedule:
         end(number, self.now_s())
         self._arm()
 
+    def leave(self, host: str) -> None:
+        """Note that no worker is on a host any more: no model waits for one."""
+        self._scheduler.leave(host, self.now_s())
+        self._arm()
+
     def allreduce(self, hosts: Sequence[str], size_bytes: int, value_bytes: int) -> AllreduceGrant:
         """Plan an allreduce of members' hosts from now on; SchedulerError if it cannot be."""
         self._scheduler.replace_places(AggregationPlaces())  # hosts that gather add no vectors

@@ -57,8 +57,9 @@ class UpdateFigures:
 
     @property
     def drop_ratio(self) -> float:
-        """Drops per push; 0 without pushes."""
-        return self.drops / self.pushes if self.pushes else 0.0
+        """Share of the decided updates that were dropped; 0 before the first decision."""
+        decided = self.grants + self.drops
+        return self.drops / decided if decided else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

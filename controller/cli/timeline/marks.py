@@ -10,7 +10,7 @@ from typing import Final
 
 from ...fabric.trees.tree_text import amount
 from .records import RecordedTransfer, TransferEnd, TransferPath, TransferTimeline
-from .window import TimelineWindow
+from .window import TimelineWindow, last_of_sum_s
 
 UPDATE_HEIGHT: Final = 12
 MODEL_HEIGHT: Final = 9
@@ -175,7 +175,7 @@ def allreduce_marks(timeline: TransferTimeline, y: float, x: Scale, window: Time
     for each in timeline.allreduces:
         end_s = each.ended_s
         planned_s = None if each.planned_s is None else each.granted_s + each.planned_s
-        last = max(each.granted_s, end_s or 0.0, planned_s or 0.0)
+        last = last_of_sum_s(each)
         if each.granted_s > window.until_s or last < window.from_s:
             continue
         text = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...errors import TransferLogEmptyError
-from .records import RecordedTransfer, TransferTimeline
+from .records import RecordedAllreduce, RecordedTransfer, TransferTimeline
 
 MOST_TRANSFERS: Final = 2000
 """That are drawn, with allreduces."""
@@ -101,9 +101,10 @@ def window_of(
     inside = [each for each in transfers if each.first_s <= end_s and last_s(each) >= begin_s]
     before = sum(last_s(each) < begin_s for each in transfers)
     times_s = [each.first_s for each in inside]
-    times_s += [each.granted_s for each in timeline.allreduces]
-    times_s += [time_s for time_s, _ in timeline.failed]
-    times_s = sorted(time_s for time_s in times_s if time_s <= end_s)
+    sums = [each for each in timeline.allreduces if last_of_sum_s(each) >= begin_s]
+    times_s += [each.granted_s for each in sums if each.granted_s <= end_s]
+    times_s += [time_s for time_s, _ in timeline.failed if begin_s <= time_s <= end_s]
+    times_s.sort()
     if is_cut := len(times_s) > most:
         end_s = max(times_s[most], begin_s + _LEAST_S)
         inside = [each for each in inside if each.first_s < end_s][:most]
@@ -122,6 +123,12 @@ def window_of(
 def last_s(transfer: RecordedTransfer) -> float:
     """Return the end of what is drawn of a transfer: of its events, and of its plan."""
     return max(transfer.last_s, transfer.ends_s or 0.0)
+
+
+def last_of_sum_s(allreduce: RecordedAllreduce) -> float:
+    """Return the end of what is drawn of an allreduce."""
+    planned_s = allreduce.granted_s + (allreduce.planned_s or 0.0)
+    return max(planned_s, allreduce.ended_s or 0.0)
 
 
 def _row(worker: int, transfers: Sequence[RecordedTransfer]) -> WorkerRow:

@@ -190,11 +190,11 @@ class ModelTransfers:
         free_s = residual.rate(links[0]).free_from(now_s, least)
         wanted_s = free_s - options.batch_wait_s
         num_waiting = len(queue.waiting)
-        if num_waiting > 1:
-            wanted_s = max(wanted_s, queue.last_s + options.batch_wait_s)
-        if num_waiting < self._relay_max:
+        if num_waiting < min(self._relay_max, options.batch_max):
             returning = self._returning[oldest.server]
             wanted_s = max(wanted_s, returning.at_most_s(num_waiting, now_s))
+            if num_waiting > 1:
+                wanted_s = max(wanted_s, queue.last_s + options.batch_wait_s)
         return max(due_s, min(wanted_s, first_s + options.relay_wait_s))
 
     def _expect(self, server: str) -> None:

@@ -45,7 +45,7 @@ class ReturningWorkers:
         """Note that a worker asks for its next model."""
         absence = self._away.pop(worker, None)
         if absence is not None:
-            took_s = now_s - absence.since_s
+            took_s = min(now_s, absence.until_s) - absence.since_s
             usual_s = self._usual_s.get(worker, took_s)
             self._usual_s[worker] = usual_s + _NEW_SHARE * (took_s - usual_s)
 

@@ -225,6 +225,7 @@ class UpdatePort:
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
         """Forget what has come of unfinished updates; the worker sends them again."""
+        self._end_hold()
         self._free_all()
         self._receiver.detach(self)
         if self._groups is not None:
@@ -322,12 +323,15 @@ class UpdatePort:
 
     def on_room(self) -> None:
         """Read on, unless there is still no memory, or no time yet."""
-        if self._hold_timer is not None:
-            self._hold_timer.cancel()
-            self._hold_timer = None
+        self._end_hold()
         if self._is_paused:
             self._is_paused = False
             self._connection.resume()
+
+    def _end_hold(self) -> None:
+        if self._hold_timer is not None:
+            self._hold_timer.cancel()
+            self._hold_timer = None
 
     def refuse(self, error: PeerError) -> None:
         """Say why this connection is of no use, then close it."""

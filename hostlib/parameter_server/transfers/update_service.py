@@ -63,7 +63,7 @@ class UpdateService:
     (refused by the tables), forgotten_updates (of worker processes that were replaced),
     withheld_updates (without a place, though a replica follows; refused), missized_updates (of
     other sizes than their grants; refused), repeated_updates (had come before), early_updates (came
-    long before their planned time, and are held), unplanned_updates (granted, but the scheduler has
+    long before their planned time; held if they come by themselves), unplanned_updates (granted, but the scheduler has
     not told of them), skipped_places and abandoned_places (of the sequence: the scheduler's word,
     or the server had waited long enough).
     Of groups: summed_updates (applied as parts of sums), left_updates (were to come in sums, and
@@ -265,6 +265,7 @@ class UpdateService:
         self.gate.on_failed(error)
         what = "updates are refused" if self.gate.is_closed else "updates are applied as they come"
         _logger.error("no transfer scheduling, %s: %s", what, error)
+        self._ports.on_room()  # nothing is held any longer
 
     # The tables call the methods below.
 

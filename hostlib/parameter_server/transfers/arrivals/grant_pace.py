@@ -69,8 +69,10 @@ class GrantPace:
             return 0.0
         key, now_s = key_of_first(update), time.monotonic()
         told = self._order.expected(key)
+        if told is None or told[1] + told[0].begins_s - EARLY_S <= now_s:
+            return 0.0
         left_s = self._order.opens_s(key) - EARLY_S - now_s
-        if told is None or left_s <= 0:
+        if left_s <= 0:
             return 0.0
         self._note_early(update, key, told[0].begins_s, told[1], now_s)
         return left_s

@@ -149,7 +149,7 @@ class PlaceOrder(Generic[Item]):
         own = self._places.get(self._by_key.get(key, -1))
         if own is None or own.is_over or own.item is not None:
             return 0.0
-        return min(
+        begins_s = (
             place.told_s + place.expected.begins_s
             for place in self._places.values()
             if place.expected is not None
@@ -157,6 +157,7 @@ class PlaceOrder(Generic[Item]):
             and place.item is None
             and not place.is_over
         )
+        return min(begins_s, default=0.0)
 
     def arrive(
         self, key: UpdateKey, sequence: int | None, item: Item, now_s: float

@@ -182,6 +182,21 @@ def test_nobody_waits_for_workers_that_are_late_or_gone() -> None:
     assert scheduler.next_due_s() == pytest.approx(3.0), "as many wait as are away"
 
 
+def test_a_long_absence_says_little_of_the_next_one() -> None:
+    """h1 and h2 come back after an hour, of which 12 s count; nobody expected them for longer."""
+    scheduler = relaying(star(3))
+    granted(scheduler, 1, 2)
+    for number in (1, 2):
+        scheduler.model_delivered(number, 1.0)
+    granted(scheduler, 3, now_s=3600.0)
+    scheduler.model_delivered(3, 3601.0)
+    scheduler.request_model(model(4, worker="h1"), 3602.0)
+    scheduler.request_model(model(5, worker="h2"), 3602.0)
+    assert len(scheduler.grant_models(3602.0)) == 2
+    scheduler.request_model(model(6, worker="h3"), 3610.0)
+    assert scheduler.next_due_s() == pytest.approx(3602.0 + 3 * 12.0)
+
+
 def test_models_wait_for_no_more_workers_than_may_share_one() -> None:
     scheduler = relaying(star(6), relay_max=2)
     granted(scheduler, 1, 2, 3, 4)

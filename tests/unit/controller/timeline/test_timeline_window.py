@@ -77,6 +77,8 @@ def test_a_window_with_too_many_transfers_is_cut_and_told() -> None:
 def test_allreduces_count_as_what_is_drawn() -> None:
     sums = [event_of(float(n), "allreduce_granted", number=n, members=2, bytes=1) for n in range(6)]
     assert window_of(timeline(sums), most=3).until_s == pytest.approx(3.0)
+    later = window_of(timeline(sums), from_s=2.5, most=3)
+    assert (later.until_s, later.is_cut) == (pytest.approx(5.0), False), "earlier ones count not"
 
 
 def test_transfers_of_one_time_have_lanes() -> None:

@@ -17,6 +17,7 @@ from controller_fixtures import command, run
 from fake_station import UPDATE_BYTES, FakeStation, refused_registration, transfer_controller
 from switchfold.controller.server import ControllerServer
 from switchfold.controller.transfers.job_transfers import JobTransfers
+from switchfold.controller.transfers.live_schedule import LiveSchedule
 from switchfold.hostlib.control.transfers_api import transfers_pb2 as pb
 from switchfold.hostlib.credentials import Role
 from time_bound import until
@@ -260,6 +261,30 @@ def test_nobody_relays_whose_stream_is_broken(
             await stations.observe(FIRST + 1, 4.0, 3.0)
             await until(lambda: bool(stations.job.tracker.slowed()))
             assert sorted(stations.job.tracker.slowed()) == ["h1", "h4"]
+
+    run(scenario())
+
+
+def test_no_model_waits_for_a_worker_that_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The scheduler is told of its host, unless another worker is there."""
+    left: list[str] = []
+    leave = LiveSchedule.leave
+
+    def note(schedule: LiveSchedule, host: str) -> None:
+        leave(schedule, host)
+        left.append(host)
+
+    monkeypatch.setattr(LiveSchedule, "leave", note)
+
+    async def scenario() -> None:
+        async with relaying(tmp_path, reconnect_grace_s=0.05) as stations:
+            beside = FakeStation(stations.controller.address, Role.WORKER, 7, host="h4")
+            await beside.register()
+            for worker in (stations.workers[2], stations.workers[3], beside):
+                await worker.close()
+                station_id = worker.request.station_id
+                await until(lambda: stations.job.workers[station_id].station is None)
+            assert left == ["h5", "h4"]
 
     run(scenario())
 
