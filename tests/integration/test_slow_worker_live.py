@@ -25,13 +25,13 @@ FIRST, SLOW = 0, NUM_WORKERS - 1
 FAST = range(1, SLOW)
 TAU_MAX = len(FAST)
 """Behind the first update, there is a place for each fast worker, and none for the slow one."""
-NUM_VALUES = 1 << 18
+NUM_VALUES = 1 << 19
 UPDATE_BYTES = 4 * NUM_VALUES
 RATE = 100_000_000
-FIRST_RATE = 500_000
+FIRST_RATE = 1_000_000
 """The first update is on its path for over 16 s, in which all others ask for their grants."""
 SLOW_RATE = 2_000_000
-"""4 s; the other updates take less than 0.1 s each."""
+"""8 s; the other updates take less than 0.2 s each."""
 TRANSFERS = {
     "batch_max": str(NUM_WORKERS - 1),
     "batch_wait_s": str(LIMIT_S),

@@ -282,8 +282,8 @@ def test_no_model_waits_for_a_worker_that_is_lost(tmp_path: Path, monkeypatch: p
             await beside.register()
             for worker in (stations.workers[2], stations.workers[3], beside):
                 await worker.close()
-                station_id = worker.request.station_id
-                await until(lambda: stations.job.workers[station_id].station is None)
+                place = stations.job.workers[worker.request.station_id]
+                await until(lambda place=place: place.station is None)
             assert left == ["h5", "h4"]
 
     run(scenario())
