@@ -65,8 +65,7 @@ class UpdateService:
     other sizes than their grants; refused), repeated_updates (had come before), early_updates (came
     long before their planned time; held if they come by themselves), unplanned_updates (granted,
     but the scheduler has not told of them), skipped_places and abandoned_places (of the sequence:
-    the scheduler's word,
-    or the server had waited long enough).
+    the scheduler's word, or the server had waited long enough).
     Of groups: summed_updates (applied as parts of sums), left_updates (were to come in sums, and
     came by themselves), returned_sums (had no effect: their updates come by themselves).
     """
