@@ -8,7 +8,7 @@ import contextlib
 import queue
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent import futures
 from typing import Any, NamedTuple, cast
 
@@ -46,6 +46,7 @@ def granted(
     sequence: int,
     *spans: tuple[float, float, int],
     factor: float = 0.0,
+    hop: api.GroupHop | None = None,
 ) -> api.SchedulerMessage:
     return api.SchedulerMessage(
         granted=api.TransferGranted(
@@ -53,6 +54,7 @@ def granted(
             spans=[api.RateSpan(start_s=a, end_s=b, rate_bits_per_s=rate) for a, b, rate in spans],
             sequence=sequence,
             learning_rate_factor=factor,
+            hop=hop,
         )
     )
 
@@ -84,6 +86,20 @@ def expected(  # noqa: PLR0913 - the fields of the message
             earliest_s=earliest_s,
             size_bytes=size_bytes,
             begins_s=begins_s,
+        )
+    )
+
+
+def switch_group(
+    group_id: int, members: Mapping[int, int], *, start_s: float, gather_s: float
+) -> api.SchedulerMessage:
+    """`members`: transfers by worker, in the order of their places."""
+    return api.SchedulerMessage(
+        switch_group=api.SwitchGroupExpected(
+            group_id=group_id,
+            members=[api.GroupMember(worker_id=w, transfer_id=t) for w, t in members.items()],
+            start_s=start_s,
+            gather_s=gather_s,
         )
     )
 

@@ -75,8 +75,7 @@ class GroupTraining:
         self.total = np.zeros(num_values, np.float32)
         """The sum of all updates that were pushed."""
         try:
-            self._server = self._start_server()
-            self._stack.callback(lambda: _kill(self._server))
+            self._serve()
             here = range(self._num_workers - has_process)
             self.process = self.start_process(here.stop) if has_process else None
             if job.is_switched:
@@ -105,6 +104,10 @@ class GroupTraining:
     def server_address(self) -> tuple[str, int]:
         """Where workers reach the server."""
         return self._fabric.addresses[self._place], self.job.port
+
+    def _serve(self) -> None:
+        self._server = self._start_server()
+        self._stack.callback(lambda: _kill(self._server))
 
     def _start_server(self) -> subprocess.Popen[str]:
         host = self._testbed.topology.hosts[self._place]
@@ -173,18 +176,21 @@ class GroupTraining:
             client = TableClient([self.server_address], options)
             self._stack.callback(client.close)
             tensor = DenseTensor(client, TensorDefinition(name="w", num_values=self._num_values))
-            transfers = TransferOptions(
-                controller=self._testbed.controller_address,
-                job=self.job.name,
-                host=self._testbed.topology.hosts[number].name,
-                token=self._testbed.endpoint(number).token,
-                credentials=str(folder),
-            )
-            return FabricWorker(tensor, transfers)
+            return FabricWorker(tensor, self._transfers(number))
 
         made = self._fabric.at(number, make)
         self._stack.callback(made.close)
         return made
+
+    def _transfers(self, number: int) -> TransferOptions:
+        endpoint = self._testbed.endpoint(number)
+        return TransferOptions(
+            controller=self._testbed.controller_address,
+            job=self.job.name,
+            host=endpoint.host.name,
+            token=endpoint.token,
+            credentials=str(endpoint.credentials),
+        )
 
     def start_process(self, number: int, *, aggregate: bool = False) -> FabricProcess:
         """Start a worker, or an aggregator, in a process of its own on a host, by number."""
