@@ -31,6 +31,7 @@ from switchfold.hostlib.control.transfers_api import transfers_pb2 as api
 from switchfold.hostlib.parameter_server import ParameterServer, ServerOptions
 from switchfold.hostlib.parameter_server.switch_groups.options import SwitchGroupOptions
 from switchfold.hostlib.parameter_server.transfers import PushOutcome, TransferOptions
+from switchfold.hostlib.parameter_server.transfers.update_link import LOOK_S
 from time_bound import wait_until
 
 NUM_WORKERS = 3
@@ -168,6 +169,19 @@ class Scene(GroupTraining):
         for number, before in enumerate(beats):
             self.fake.wait_for(worker(number), "heartbeat", before + count)
 
+    def expect_answers_in(self, timeout_s: float) -> None:
+        """Let workers take the server for lost that says nothing for so long."""
+        for number in MEMBERS:
+            self.workers[number]._links[0]._timeout_s = timeout_s
+
+    def await_looks(self, count: int) -> None:
+        """Wait until each member has looked so many times whether its server is lost."""
+        for number in MEMBERS:
+            link = self.workers[number]._links[0]
+            for _ in range(count):
+                timer = link._look_timer
+                wait_until(lambda link=link, timer=timer: link._look_timer is not timer, "a look")
+
     def check_silence(self, numbers: Sequence[int] = range(NUM_WORKERS)) -> None:
         """Check that workers have sent no packet to the switch, and no update to the server."""
         assert [self.to_switch(number) for number in numbers] == [0] * len(numbers)
@@ -209,10 +223,12 @@ def test_no_packet_leaves_before_the_grant_and_none_of_a_dropped_update(scene: S
 @pytest.mark.parametrize("has_begun", [False, True], ids=["server_waits", "server_begins"])
 def test_no_packet_leaves_before_the_granted_time(scene: Scene, has_begun: bool) -> None:
     """Even if the server begins the group at once: each member keeps to its grant."""
+    scene.expect_answers_in(LOOK_S / 2)
     futures = scene.ask()
     scene.grant((HOUR_S, HOUR_S + 1, RATE), start_s=0.0 if has_begun else HOUR_S)
     scene.await_members(has_begun=has_begun)
     scene.await_heartbeats(2)
+    scene.await_looks(3)
     scene.check_silence()
     assert not any(future.done() for future in futures)
 

@@ -148,7 +148,9 @@ class UpdateLink:
     def join(self, update: OutgoingUpdate) -> None:
         """Send an update with others to the switch."""
         self.await_sum(update)
-        update.last_s = time.monotonic()
+        now_s = time.monotonic()
+        # Its first packet leaves when its grant begins, and an answer is due after that.
+        update.last_s = now_s + (update.rate.wait_s(now_s) if update.rate else 0.0)
         if self._look_timer is None:
             self._look_timer = self._loop.call_later(LOOK_S, self._look)
         offered = OfferedUpdate(
