@@ -321,7 +321,7 @@ def test_program_drops_whom_the_bound_leaves_no_place() -> None:
         BatchProgram(batch, 4, 0.5).least_mean_commit_s(1e-3)
 
 
-@pytest.mark.parametrize(("helper", "counts"), [(None, (3, 4)), (1.0, (3,)), (0.5, (3,))], ids=str)
+@pytest.mark.parametrize(("helper", "counts"), [(None, (3, 4)), (1.0, (3,))], ids=str)
 def test_mean_commit_of_equal_updates_is_within_a_third_of_the_programs(
     helper: float | None, counts: Sequence[int]
 ) -> None:
@@ -337,7 +337,7 @@ def test_mean_commit_of_uneven_updates_is_near_that_of_the_program() -> None:
         drawn(place, count, seed)
         for place in counts
         for count in counts[place]
-        for seed in range(4)
+        for seed in range(2)
     ]
     ratios = [ratio(batch) for batch in batches]
     assert min(ratios) >= 1 - 1e-6
