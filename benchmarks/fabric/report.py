@@ -277,7 +277,7 @@ def _draw_speeds(axes: Any, rows: Sequence[dict[str, Any]], title: str) -> None:
     axes.yaxis.set_major_formatter(plain_number)
     axes.grid(axis="y", alpha=0.3)
     labels = [cell.replace("links ", "").replace(", computing ", "\n") for cell in cells]
-    axes.set_xticks(range(len(cells)), labels, fontsize=7)
+    axes.set_xticks(range(len(cells)), labels, fontsize=6)
     axes.set_ylabel("speed to the target, times asynchronous PS", fontsize=8)
     axes.set_title(f"{title}: links and computing, by cell", fontsize=9)
 
