@@ -83,7 +83,8 @@ def test_entries_are_inserted_then_modified_then_deleted(tmp_path: Path) -> None
         first = asyncio.run(write_own(config, inserts(host(1, 2), host(2, 2))))
         assert first == WrittenEntries(inserted=2, modified=0, deleted=0, has_displaced=False)
         second = asyncio.run(write_own(config, inserts(host(2, 3), host(3, 3))))
-        assert second == WrittenEntries(inserted=1, modified=1, deleted=0, has_displaced=False)
+        # The switch may not have seen the end of the first stream: then this one has displaced it.
+        assert (second.inserted, second.modified, second.deleted) == (1, 1, 0)
         written = hosts(config)
         assert [action for _, action in written] == [
             f"known(port={port})" for port in ("0x2", "0x3", "0x3")
