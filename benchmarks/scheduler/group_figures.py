@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from benchmarks.simulator.spread import Spread
 from switchfold.hostlib.schemes.tcp import TCP_FRAME_BYTES, TCP_PAYLOAD_BYTES
 from switchfold.hostlib.slots.wire import VALUES_PER_PACKET_WIDE, frame_bytes
 
@@ -220,10 +221,7 @@ class RoundLog:
 
 def spread(values: Sequence[float], digits: int = 2) -> str:
     """Return median (least .. most), or the median alone if the others read the same."""
-    middle, least, most = (
-        f"{each:.{digits}f}" for each in (statistics.median(values), min(values), max(values))
-    )
-    return middle if least == most else f"{middle} ({least} .. {most})"
+    return Spread.of(values).text(digits)
 
 
 def comparison(found: Mapping[str, Sequence[GroupRound]], limits: LinkLimits) -> list[str]:

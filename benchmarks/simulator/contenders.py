@@ -14,7 +14,7 @@ from benchmarks.simulator.asynchronous import (
     FairParameterServer,
     FluidRun,
 )
-from benchmarks.simulator.estimated import PLANNED_SHARE, EstimatedRun
+from benchmarks.simulator.estimated import EstimatedRun
 from benchmarks.simulator.outcome import RunFigures, figures_of
 from benchmarks.simulator.planned_allreduce import PlannedAllreduce
 from benchmarks.simulator.scenario import Scenario
@@ -72,11 +72,8 @@ def _scheduled(
     return make
 
 
-def estimated_maker(
-    places: GroupPlaces = GroupPlaces.NOWHERE,
-    *,
-    planned_share: float = PLANNED_SHARE,
-    **choices: Any,
+def _estimated(
+    places: GroupPlaces = GroupPlaces.NOWHERE, **choices: Any
 ) -> Callable[[Scenario, ComputeTimes | None], FluidRun]:
     """Return what makes a run whose scheduler knows links by estimates, and commits in sequence.
 
@@ -89,9 +86,7 @@ def estimated_maker(
             commit_order=CommitOrder.SEQUENCE,
             **choices,
         )
-        return EstimatedRun(
-            scenario, computing, places=places, options=options, planned_share=planned_share
-        )
+        return EstimatedRun(scenario, computing, places=places, options=options)
 
     return make
 
@@ -124,12 +119,12 @@ CONTENDERS = {
         ),
         SimulatedContender(name="direct", label="scheduled", make=_scheduled(GroupPlaces.NOWHERE)),
         SimulatedContender(
-            name="estimated", label="scheduled, links by estimates", make=estimated_maker()
+            name="estimated", label="scheduled, links by estimates", make=_estimated()
         ),
         SimulatedContender(
             name="fresh",
             label="links by estimates, models wait",
-            make=estimated_maker(most_queued_updates=0.5),
+            make=_estimated(most_queued_updates=0.5),
         ),
         SimulatedContender(
             name="hosts", label="scheduled, hosts add", make=_scheduled(GroupPlaces.HOSTS)
@@ -162,17 +157,17 @@ CONTENDERS = {
         SimulatedContender(
             name="estimated-switches",
             label="links by estimates, switches add",
-            make=estimated_maker(GroupPlaces.SWITCHES),
+            make=_estimated(GroupPlaces.SWITCHES),
         ),
         SimulatedContender(
             name="estimated-relays",
             label="links by estimates, switches add, workers relay models",
-            make=estimated_maker(GroupPlaces.SWITCHES, **_SWITCHES_RELAYING),
+            make=_estimated(GroupPlaces.SWITCHES, **_SWITCHES_RELAYING),
         ),
         SimulatedContender(
             name="estimated-relays-apart",
             label="the same, join ratio 1",
-            make=estimated_maker(GroupPlaces.SWITCHES, **_SWITCHES_RELAYING | {"join_ratio": 1.0}),
+            make=_estimated(GroupPlaces.SWITCHES, **_SWITCHES_RELAYING | {"join_ratio": 1.0}),
         ),
     )
 }

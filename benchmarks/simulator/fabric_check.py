@@ -18,8 +18,9 @@ import ast
 import json
 import statistics
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,19 +30,22 @@ from benchmarks.fabric import contenders as fabric
 from benchmarks.fabric.link_use import PHASES
 from benchmarks.fabric.settings import Cell, ClusterSize, RateOverTime
 from benchmarks.fabric.tasks import WORKLOADS
+from benchmarks.simulator.asynchronous import ComputeTimes
 from benchmarks.simulator.contenders import (
     CONTENDERS,
     ContenderRun,
     SimulatedContender,
-    estimated_maker,
     simulate,
+    tau_max_of,
 )
+from benchmarks.simulator.estimated import EstimatedRun
 from benchmarks.simulator.outcome import commit_times, get_times
 from benchmarks.simulator.replay import Comparison
 from benchmarks.simulator.scenario import Scenario
 from benchmarks.simulator.scheduled import GroupPlaces
 from benchmarks.simulator.traces import ComputeSetting, LinkSetting
 from benchmarks.support.results import parameters_of, write_json
+from switchfold.controller.transfers.transfer_config import TransferConfig
 from switchfold.hostlib.schemes.tcp import (
     TCP_ACK_BYTES,
     TCP_FRAME_BYTES,
@@ -66,8 +70,6 @@ _PLACES: Final = {
     "switches-relays": GroupPlaces.SWITCHES,
 }
 """Scheduled ones, and where updates are added."""
-_GRANT_WAIT_S: Final = 1.0
-"""A controller's default; waits for groups and relays last half of it at most."""
 
 
 class FabricPartError(Exception):
@@ -148,20 +150,21 @@ def matching_contender(name: str, transfers: Mapping[str, str]) -> SimulatedCont
         return CONTENDERS[_PLAIN[name]]
     if name not in _PLACES:
         return None
-    values = {key: float(value) for key, value in transfers.items() if _is_number(value)}
-    most_s = values.get("grant_wait_s", _GRANT_WAIT_S) / 2
-    batch_s = values.get("batch_wait_s", 0.05)
-    choices: dict[str, Any] = {
-        "batch_wait_s": batch_s,
-        "gather_wait_s": min(values.get("gather_wait_s", 0.5), most_s),
-        "switch_wait_s": min(batch_s, most_s),
-    }
-    if fabric.CONTENDERS[name].is_relaying:
-        choices |= {"relay_max": int(values.get("relay_max", 1)), "relay_wait_s": most_s}
-    elif "most_queued_updates" in values:
-        choices["most_queued_updates"] = values["most_queued_updates"]
-    planned_share = values.get("payload_share", 1.0) / LINK_SHARE
-    make = estimated_maker(_PLACES[name], planned_share=planned_share, **choices)
+    config = TransferConfig(**tomllib.loads("\n".join(f"{k} = {v}" for k, v in transfers.items())))
+    if not fabric.CONTENDERS[name].is_relaying:
+        config = replace(config, relay_max=1)
+    planned_share = config.payload_share / LINK_SHARE
+
+    def make(scenario: Scenario, computing: ComputeTimes | None) -> EstimatedRun:
+        options = config.scheduler_options(None, tau_max_of(scenario.num_workers))
+        return EstimatedRun(
+            scenario,
+            computing,
+            places=_PLACES[name],
+            options=options,
+            planned_share=planned_share,
+        )
+
     return SimulatedContender(name=name, label=fabric.CONTENDERS[name].title, make=make)
 
 
@@ -226,14 +229,6 @@ def compare_part(
         )
         for name, recorded in part.recorded.items()
     ]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _median(values: Sequence[float]) -> float:

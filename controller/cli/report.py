@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import click
@@ -120,6 +121,8 @@ def transfers(
       switchfold report transfers transfers.jsonl --job train --from 60 --until 120 --out part.html
       switchfold report transfers transfers.jsonl --json
     """  # fmt: skip
+    if math.isnan(from_s or 0.0) or math.isnan(until_s or 0.0):
+        raise click.BadParameter("--from and --until are seconds, not nan")
     if from_s is not None and until_s is not None and until_s <= from_s:
         raise click.BadParameter(
             f"{until_s:g} is not after --from {from_s:g}", param_hint="--until"

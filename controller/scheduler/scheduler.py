@@ -87,8 +87,7 @@ class TransferScheduler:
             for worker in mode.workers or ():
                 network.check_host(worker, "worker")
         most_queued = None if mode else self._options.most_queued_updates
-        relay_max = self._options.relay_max
-        self._models = ModelTransfers(servers, self._open, self._clocks, most_queued, relay_max)
+        self._models = ModelTransfers(servers, self._open, self._clocks, most_queued)
         self._now_s = -math.inf
         self._server_of: dict[int, str] = {}
         """By id of each transfer that waits or is granted."""

@@ -6,17 +6,13 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from ...hostlib.control.transfers_api import transfers_pb2 as pb
 from ..errors import InvalidJobError, TransferRefusedError
 from ..jobs.job_request import JobToken
-from ..scheduler.delay_bound import DelayBound
 from ..scheduler.network import TransferNetwork
-from ..scheduler.scheduler import SchedulerOptions
-from ..scheduler.training.commit_order import CommitOrder
 from .allreduces.live_allreduces import LiveAllreduces
 from .live_station import LiveStation, StationRole
 from .models.live_models import LiveModels
@@ -72,25 +68,10 @@ class JobTransfers:
         """Estimates of what hosts' links carry."""
         self._rates: Mapping[str, tuple[int, int]] = {}
         self._server_hosts: dict[str, str] = {}
-        bound = None if terms.tau_max is None else DelayBound(tau_max=terms.tau_max)
         self.flow = TransferFlow(
             name,
             network_of(self._server_hosts, self._rates),
-            SchedulerOptions(
-                mode=terms.mode,
-                bound=bound,
-                batch_max=config.batch_max,
-                batch_wait_s=config.batch_wait_s,
-                most_queued_updates=config.most_queued,
-                relay_max=config.relay_max,
-                relay_wait_s=config.grant_wait_s / 2,
-                join_ratio=config.join_ratio,
-                commit_order=CommitOrder.SEQUENCE,  # as servers apply updates
-                gather_wait_s=min(config.gather_wait_s, config.grant_wait_s / 2),
-                switch_wait_s=min(config.batch_wait_s, config.grant_wait_s / 2),
-                gather_slack_s=config.gather_slack_s,
-                lost_after=math.inf,  # what is overdue is given up by TransferFlow
-            ),
+            config.scheduler_options(terms.mode, terms.tau_max),
             config,
             log,
             tracker=tracker,

@@ -11,7 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import ConfigError
+from ..scheduler.delay_bound import DelayBound
+from ..scheduler.training.commit_order import CommitOrder
 from ..scheduler.training.learning_rate import InverseRate, LearningRateRule, SquareRootRate
+from ..scheduler.training.options import SchedulerOptions
+from ..scheduler.training.training_modes import TrainingMode
 
 MAX_SERVERS: Final = 64
 """Servers of a job; their ids lie below."""
@@ -142,6 +146,25 @@ class TransferConfig:
                 f" {self.most_queued_updates:g}: models that are relayed do not wait for updates;"
                 " leave out one of them"
             )
+
+    def scheduler_options(self, mode: TrainingMode | None, tau_max: int | None) -> SchedulerOptions:
+        """Return how a job's transfers are scheduled."""
+        most_s = self.grant_wait_s / 2
+        return SchedulerOptions(
+            mode=mode,
+            bound=None if tau_max is None else DelayBound(tau_max=tau_max),
+            batch_max=self.batch_max,
+            batch_wait_s=self.batch_wait_s,
+            most_queued_updates=self.most_queued,
+            relay_max=self.relay_max,
+            relay_wait_s=most_s,
+            join_ratio=self.join_ratio,
+            commit_order=CommitOrder.SEQUENCE,  # as servers apply updates
+            gather_wait_s=min(self.gather_wait_s, most_s),
+            switch_wait_s=min(self.batch_wait_s, most_s),
+            gather_slack_s=self.gather_slack_s,
+            lost_after=math.inf,  # what is overdue is given up by TransferFlow
+        )
 
     @property
     def most_queued(self) -> float | None:

@@ -85,7 +85,7 @@ class _Lines:
                 continue
             try:
                 fields: object = json.loads(line)
-            except ValueError as exc:
+            except (ValueError, RecursionError) as exc:
                 if not line.endswith(b"\n"):
                     self.truncated = number
                     return

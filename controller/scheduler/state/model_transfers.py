@@ -35,10 +35,9 @@ class ModelTransfers:
         open_transfers: OpenTransfers,
         clocks: WorkerClocks | None = None,
         most_queued: float | None = None,
-        relay_max: int = 1,
     ) -> None:
         """With `clocks`, models wait for slower workers; with `most_queued`, for the updates that
-        theirs would wait for (see ComingUpdates). `relay_max` workers may share a model.
+        theirs would wait for (see ComingUpdates).
         """
         self._open = open_transfers
         self._clocks = clocks
@@ -46,7 +45,6 @@ class ModelTransfers:
             server: BatchQueue() for server in servers
         }
         self._most_queued = most_queued
-        self._relay_max = relay_max
         self._coming: dict[str, ComingUpdates] = {}
         """By server, if models wait for updates."""
         self._returning = {server: ReturningWorkers() for server in self._servers}
@@ -93,8 +91,10 @@ class ModelTransfers:
             if due_s is None or due_s > now_s:
                 continue
             coming, waiting = self._coming.get(server), list(queue.waiting.values())
-            if self._relay_max > 1:
-                planned = plan_relays(residual, waiting, now_s, self._relay_max, options.join_ratio)
+            if options.relay_max > 1:
+                planned = plan_relays(
+                    residual, waiting, now_s, options.relay_max, options.join_ratio
+                )
             elif coming is None:
                 planned = order_models(residual, waiting, now_s)
             else:
@@ -177,7 +177,7 @@ class ModelTransfers:
         """
         due_s = queue.due_s(options.batch_max, options.batch_wait_s)
         first_s = queue.due_s(1, 0.0)
-        if due_s is None or first_s is None or self._relay_max == 1:
+        if due_s is None or first_s is None or options.relay_max == 1:
             return due_s
         if not any(request.may_relay for request in queue.waiting.values()):
             return due_s
@@ -190,7 +190,7 @@ class ModelTransfers:
         free_s = residual.rate(links[0]).free_from(now_s, least)
         wanted_s = free_s - options.batch_wait_s
         num_waiting = len(queue.waiting)
-        if num_waiting < min(self._relay_max, options.batch_max):
+        if num_waiting < min(options.relay_max, options.batch_max):
             returning = self._returning[oldest.server]
             wanted_s = max(wanted_s, returning.at_most_s(num_waiting, now_s))
             if num_waiting > 1:

@@ -63,9 +63,8 @@ class UpdateService:
     (refused by the tables), forgotten_updates (of worker processes that were replaced),
     withheld_updates (without a place, though a replica follows; refused), missized_updates (of
     other sizes than their grants; refused), repeated_updates (had come before), early_updates (came
-    long before their planned time; held if they come by themselves), unplanned_updates (granted,
-    but the scheduler has not told of them), skipped_places and abandoned_places (of the sequence:
-    the scheduler's word, or the server had waited long enough).
+    long before their planned time), unplanned_updates (granted, but the scheduler has not told of
+    them), skipped_places and abandoned_places (the scheduler's word, or waited long enough).
     Of groups: summed_updates (applied as parts of sums), left_updates (were to come in sums, and
     came by themselves), returned_sums (had no effect: their updates come by themselves).
     """

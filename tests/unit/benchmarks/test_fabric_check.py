@@ -23,6 +23,7 @@ from benchmarks.simulator.fabric_check import (
     simulated_figures,
 )
 from benchmarks.simulator.traces import ComputeSetting, LinkSetting
+from switchfold.controller.transfers.transfer_config import TransferConfig
 
 SIZE = ClusterSize(
     num_workers=4, num_values=WORKLOADS["perceptron"].num_values, rate_bits_per_s=20_000_000
@@ -122,6 +123,9 @@ def test_scheduler_gets_the_waits_and_rates_of_the_run() -> None:
     assert isinstance(run, EstimatedRun)
     planned = run.tracker.slowed()
     assert planned == {}
+    options = run._scheduler._options
+    assert options.relay_max == 8
+    assert options.join_ratio == TransferConfig().join_ratio > 1
     scenario = run.scenario
     assert scenario.link_bits_per_s == round(LINK_SHARE * 20e6)
     assert scenario.compute_s == pytest.approx(SIZE.transfer_s / 2)
