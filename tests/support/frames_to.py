@@ -42,16 +42,37 @@ class FramesTo:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM)
         self._socket.setblocking(False)
         self._socket.bind((interface, _ALL_PROTOCOLS))
-        self._bytes = 0
+        self._bytes = self._payload_bytes = 0
 
     @property
     def num_bytes(self) -> int:
         """Bytes of the frames so far; fewer if the socket had no room, but not 0 then."""
+        self._read()
+        return self._bytes
+
+    @property
+    def num_payload_bytes(self) -> int:
+        """Likewise of what TCP carried: acknowledgements have none."""
+        self._read()
+        return self._payload_bytes
+
+    def _read(self) -> None:
         try:
             while True:
-                self._bytes += len(self._socket.recv(1 << 16))
+                frame = self._socket.recv(1 << 16)
+                self._bytes += len(frame)
+                self._payload_bytes += _tcp_payload_bytes(frame)
         except BlockingIOError:
-            return self._bytes
+            return
 
     def close(self) -> None:
         self._socket.close()
+
+
+def _tcp_payload_bytes(frame: bytes) -> int:
+    """Return how many bytes of a stream an Ethernet frame carries."""
+    packet = frame[14:]
+    if packet[9] != socket.IPPROTO_TCP:
+        return 0
+    header_bytes = 4 * (packet[0] & 0xF)
+    return len(packet) - header_bytes - 4 * (packet[header_bytes + 12] >> 4)
