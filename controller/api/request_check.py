@@ -114,6 +114,7 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "Aggregator.port": (1, 0xFFFF),
     "ModelRelay.port": (1, 0xFFFF),
     "TransferRequested.sum_key": (0, (1 << 32) - 1),
+    "TransferRequested.whole_bytes": (0, 1 << 40),
     "SwitchMembers.worker_ids": (0, 0xFFFF),
     "UpdateGathered.group_id": (0, _MAX_POSITION),
     "UpdateGathered.worker_id": (0, 0xFFFF),

@@ -35,6 +35,11 @@ class TransferRequest:
     """Iteration of the worker that made the update, from 0; stale synchronous training needs it."""
     sum_key: int = 1
     """Only updates of equal keys are added up; 0: this one travels alone."""
+    whole_bytes: int = 0
+    """Of a sparse update: size of one of all values; 0: this one has all values.
+
+    Sums of sparse updates have the values that any of them has.
+    """
 
     def __post_init__(self) -> None:
         name = f"transfer {self.transfer_id} of {self.worker}"
@@ -44,6 +49,13 @@ class TransferRequest:
         check_finite(f"{name}: norm", self.norm, 0)
         check_whole(f"{name}: clock", self.clock, 0)
         check_whole(f"{name}: sum_key", self.sum_key, 0)
+        if self.is_sparse:
+            check_whole(f"{name}: whole_bytes", self.whole_bytes, self.size_bytes)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it may have other values than updates with which it may be added up."""
+        return self.whole_bytes != 0
 
     @property
     def sender(self) -> str:

@@ -106,6 +106,7 @@ class LiveSchedule:
             norm=record.request.norm,
             sum_key=record.request.sum_key,
             clock=record.request.clock,
+            whole_bytes=record.request.whole_bytes,
         )
         self._scheduler.submit(request, self.now_s())
         self._last_number = number

@@ -19,6 +19,7 @@ from ..transfers import TransferRequest
 from .alike_hosts import AlikeHosts
 from .group_draft import DraftLeg
 from .path_limits import PathLimits, path_limits
+from .sum_size import SumSize
 
 _EPSILON_S: Final = 1e-9
 
@@ -30,7 +31,7 @@ class Gathered(NamedTuple):
     gathered_s: float
     """When the last of them is there."""
     sum_bits: int
-    """Size of the message with the sum: that of the largest member (ours)."""
+    """Size of the message with the sum: see SumSize."""
 
 
 class _KindOfHost(NamedTuple):
@@ -48,7 +49,7 @@ class _KindOfHost(NamedTuple):
 class _LegLimits(NamedTuple):
     """What limits one update on its path to hosts of a kind."""
 
-    bits: int
+    request: TransferRequest
     path: PathLimits
     least_end_s: float
     """No leg of this update ends before."""
@@ -71,7 +72,8 @@ class _Chain:
         self.ends_s: list[float] = []
         """By number of legs: when all up to this one are there."""
         self.sum_bits: list[int] = []
-        """Likewise: bits of the largest one."""
+        """Likewise: of the message with the sum."""
+        self._sum_size = SumSize()
 
     def holds_in(self, residual: ResidualNetwork) -> bool:
         """Return whether the links in use have the reservations that they had at first."""
@@ -82,12 +84,12 @@ class _Chain:
     def is_late(self, leg: _LegLimits, limit_s: float) -> bool:
         """Return whether one of the legs surely ends after a time if the next one is added."""
         limit_s += _EPSILON_S
-        least_s = self._now_s + (self._bits + leg.bits) / self._most_bits_per_s
+        least_s = self._now_s + (self._bits + leg.request.bits) / self._most_bits_per_s
         return least_s > limit_s or leg.least_end_s > limit_s
 
     def plan(self, leg: _LegLimits, residual: ResidualNetwork) -> None:
         """Add the next leg; the chain holds in `residual`."""
-        rates, (bits, path, _), now_s = self._rates, leg, self._now_s
+        rates, (request, path, _), now_s = self._rates, leg, self._now_s
         for link in self._last_taken:  # as the leg before this one is in use
             rates[link] = rates[link].less(self.legs[-1].spans)
         for link in path.taken:
@@ -95,12 +97,12 @@ class _Chain:
                 self._states[link] = residual.state(link)
                 rates[link] = residual.fork().rate(link)
         self._last_taken = path.taken
-        spans = path.spans(rates.__getitem__, bits, now_s)
+        spans = path.spans(rates.__getitem__, request.bits, now_s)
         end_s = spans[-1].end_s if spans else now_s
-        self._bits += bits
+        self._bits += request.bits
         self.legs.append(DraftLeg(spans, end_s))
         self.ends_s.append(max(end_s, self.ends_s[-1]) if self.ends_s else end_s)
-        self.sum_bits.append(max(bits, self.sum_bits[-1]) if self.sum_bits else bits)
+        self.sum_bits.append(self._sum_size.add(request))
 
 
 class Gatherings:
@@ -197,5 +199,5 @@ class Gatherings:
         links = self._residual.network.route(request.worker, host.name)
         path = path_limits(self._residual, links, now_s, host.taken)
         least_end_s = now_s + (request.bits / path.steady_bits_per_s if links else 0.0)
-        found = self._leg_limits[place, kind] = _LegLimits(request.bits, path, least_end_s)
+        found = self._leg_limits[place, kind] = _LegLimits(request, path, least_end_s)
         return found

@@ -135,7 +135,8 @@ class LeafOrders:
         return last is None or all(last[each.transfer_id] >= place for place, each in positions)
 
     def _may_join(self, request: TransferRequest) -> bool:
-        return request.worker in self._leaf_of and request.sum_key != 0
+        is_summable = request.sum_key != 0 and not request.is_sparse
+        return request.worker in self._leaf_of and is_summable
 
     def _kin_of(self, request: TransferRequest) -> _Kin:
         return self._leaf_of[request.worker], request.sum_key, request.clock

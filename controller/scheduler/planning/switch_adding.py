@@ -55,7 +55,7 @@ class SwitchAdding:
         rest: Sequence[TransferRequest],
         residual: ResidualNetwork,
     ) -> GroupDraft | None:
-        """Return the group whose packets a leaf adds, if any.
+        """Return the group of dense updates whose packets a leaf adds, if any.
 
         Each further member must be worth it: the sum of commit times is at most `join_ratio` times
         what it is if it follows the group by itself.
@@ -64,7 +64,7 @@ class SwitchAdding:
         best: GroupDraft | None = None
         for count in range(1, len(rest) + 1):
             member = rest[count - 1]
-            if member.worker not in below:
+            if member.worker not in below or member.is_sparse:  # slots are by place in the tensor
                 break
             group = self._group_of(switch, first, rest[:count], residual)
             if group is None:

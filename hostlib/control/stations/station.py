@@ -280,6 +280,8 @@ class TransferRequested(NamedTuple):
     """Updates of equal keys may be added up; 0: this one travels alone."""
     clock: int = 0
     """Iterations that the worker has ended, in jobs that are not asynchronous."""
+    whole_bytes: int = 0
+    """Of a sparse update: size of one of all values, up to which sums may grow; 0: it has all."""
 
 
 class TransferDelivered(NamedTuple):

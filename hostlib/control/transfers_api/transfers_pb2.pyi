@@ -164,7 +164,7 @@ class Registered(_message.Message):
     def __init__(self, grant_wait_s: _Optional[float] = ..., lease_s: _Optional[float] = ..., next_transfer_id: _Optional[int] = ..., next_sequence: _Optional[int] = ..., has_replica: bool = ..., allowed_sequence: _Optional[int] = ...) -> None: ...
 
 class TransferRequested(_message.Message):
-    __slots__ = ("transfer_id", "server_id", "size_bytes", "version", "norm", "sum_key", "clock")
+    __slots__ = ("transfer_id", "server_id", "size_bytes", "version", "norm", "sum_key", "clock", "whole_bytes")
     TRANSFER_ID_FIELD_NUMBER: _ClassVar[int]
     SERVER_ID_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -172,6 +172,7 @@ class TransferRequested(_message.Message):
     NORM_FIELD_NUMBER: _ClassVar[int]
     SUM_KEY_FIELD_NUMBER: _ClassVar[int]
     CLOCK_FIELD_NUMBER: _ClassVar[int]
+    WHOLE_BYTES_FIELD_NUMBER: _ClassVar[int]
     transfer_id: int
     server_id: int
     size_bytes: int
@@ -179,7 +180,8 @@ class TransferRequested(_message.Message):
     norm: float
     sum_key: int
     clock: int
-    def __init__(self, transfer_id: _Optional[int] = ..., server_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., version: _Optional[int] = ..., norm: _Optional[float] = ..., sum_key: _Optional[int] = ..., clock: _Optional[int] = ...) -> None: ...
+    whole_bytes: int
+    def __init__(self, transfer_id: _Optional[int] = ..., server_id: _Optional[int] = ..., size_bytes: _Optional[int] = ..., version: _Optional[int] = ..., norm: _Optional[float] = ..., sum_key: _Optional[int] = ..., clock: _Optional[int] = ..., whole_bytes: _Optional[int] = ...) -> None: ...
 
 class RateSpan(_message.Message):
     __slots__ = ("start_s", "end_s", "rate_bits_per_s")

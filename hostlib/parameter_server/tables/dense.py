@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, NamedTuple, TypeVar, final
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..rows import GradientSum, Optimiser, PulledRows, Versions
 from .client import TableClient
 from .definition import TableDefinition
 from .parts import check_finite, places_of, split
+from .state import KEY_BYTES, VALUE_BYTES
 
 BLOCK_VALUES: Final = 1024
 Values = NDArray[np.float32]
@@ -29,6 +31,17 @@ class ReadTensor(NamedTuple):
     values: Values
     commits: Versions
     """By server, how many scheduled updates its tables contained."""
+
+
+class TensorPart(NamedTuple):
+    """What one server gets of an update."""
+
+    shard: int
+    payload: memoryview
+    """Keys, then values."""
+    num_keys: int
+    whole_bytes: int = 0
+    """Of a sparse update: the payload's size if it had all blocks of the server."""
 
 
 @final
@@ -111,21 +124,61 @@ class DenseTensor:
 
         return self._pull(keys, read, is_model=is_model)
 
-    def parts(self, update: Values) -> list[tuple[int, memoryview, int]]:
-        """Return an update of all values as servers get it: shard, bytes and number of keys of
-        each. Raises RowShapeError and NonFiniteGradientError.
+    def parts(self, update: Values) -> list[TensorPart]:
+        """Return an update of all values as servers get it.
+
+        Raises RowShapeError and NonFiniteGradientError.
         """
         keys, rows = self._blocks(update, 0)
         if update.size != self.definition.num_values:
             raise self._range_error(0, update.size)
         check_finite(self.definition.name, keys, rows)
-        return split(keys, rows, self.client.num_shards)
+        return [TensorPart(*part) for part in split(keys, rows, self.client.num_shards)]
+
+    def block_parts(self, blocks: NDArray[np.int64], values: Values) -> list[TensorPart]:
+        """Return an update of some blocks as `parts` does, of the servers that have any of them.
+
+        `blocks`: different numbers of blocks, [n]; `values`: [n, block_values]. What lies beyond
+        the tensor's end is taken for zero. Raises RowShapeError and NonFiniteGradientError.
+        """
+        own = self.definition
+        name, num_blocks, width = own.name, own.num_blocks, own.block_values
+        if blocks.dtype != np.int64 or values.dtype != np.float32:
+            raise RowShapeError(
+                f"blocks of {blocks.dtype} with values of {values.dtype} for tensor {name!r};"
+                " give int64 and float32"
+            )
+        if blocks.ndim != 1 or not blocks.size or values.shape != (blocks.size, width):
+            raise RowShapeError(
+                f"blocks of shape {blocks.shape} with values of shape {values.shape} for tensor"
+                f" {name!r}; give n numbers, n at least 1, and n times {width} values"
+            )
+        order = np.argsort(blocks)
+        keys, rows = blocks[order], values[order]
+        if keys[0] < 0 or keys[-1] >= num_blocks or (keys[1:] == keys[:-1]).any():
+            raise RowShapeError(
+                f"blocks {keys[0]} to {keys[-1]} of tensor {name!r}: numbers must lie in"
+                f" 0..{num_blocks - 1}, each once; add values of one block up before"
+            )
+        if keys[-1] == num_blocks - 1:
+            rows[-1, own.num_values - width * (num_blocks - 1) :] = 0.0
+        check_finite(name, keys, rows)
+        parts = split(keys, rows, self.client.num_shards)
+        return [TensorPart(*part, self._bytes_on[part[0]]) for part in parts]
 
     def keys_on(self, shard: int) -> NDArray[np.int64]:
         """Return the numbers of the blocks that a server has."""
         keys = self._keys(0, self.definition.num_values)
         places = dict(places_of(keys, self.client.num_shards)).get(shard)
         return keys[:0] if places is None else keys[places]
+
+    @cached_property
+    def _bytes_on(self) -> dict[int, int]:
+        """By server, the size of an update of all of its blocks."""
+        keys = self._keys(0, self.definition.num_values)
+        row_bytes = KEY_BYTES + VALUE_BYTES * self.definition.block_values
+        parts = places_of(keys, self.client.num_shards)
+        return {shard: row_bytes * places.size for shard, places in parts}
 
     def pull(self, first: int = 0, num_values: int | None = None) -> Future[Values]:
         """Ask for a range, by default to the tensor's end; as `SparseTable.pull`."""

@@ -8,7 +8,7 @@ import contextlib
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Final, final
@@ -35,7 +35,7 @@ from ...errors import (
 )
 from ...peers.frames import MAX_BATCH_BYTES
 from ..rows import Versions
-from ..tables.dense import DenseTensor, ReadTensor, Values
+from ..tables.dense import DenseTensor, ReadTensor, TensorPart, Values
 from ..tables.parts import Gathering
 from ..tables.state import KEY_BYTES
 from ..transfer_options import TransferOptions
@@ -206,38 +206,26 @@ class FabricWorker(Closable):
         ConfigurationError for a norm that is none, ExchangeTimeoutError, PeerClosedError, and
         JobRefusedError or VersionMismatchError if the scheduler has refused this worker.
         """
-        if self._problem is not None:
-            raise self._problem
-        parts = self._tensor.parts(update)
-        most = max(payload.nbytes for _, payload, _ in parts)
-        if most > MAX_BATCH_BYTES:
+        return self._push(self._tensor.parts(update), norm)
+
+    def push_blocks(
+        self, blocks: NDArray[np.int64], values: Values, norm: float | None = None
+    ) -> Future[PushOutcome]:
+        """Have an update of some of the tensor's blocks applied, as `push` does: a sparse one.
+
+        `blocks`: different numbers of blocks, [n], from 0; `values`: [n, block_values]. Only these
+        travel, and only servers with any of them have a part in the outcome; nothing changes at the
+        others. Idle workers add sparse updates up, switches do not.
+
+        Errors as of `push`. Raises ConfigurationError also in jobs with iterations, where each
+        server needs an update of each worker.
+        """
+        if self._has_iterations:
             raise ConfigurationError(
-                f"{most} bytes for one server; the limit is {MAX_BATCH_BYTES}: use more servers"
+                "push_blocks in a job with iterations, where each server waits for an update of"
+                " each worker; push all values, with zeros"
             )
-        norms = [_norm_of(*part[1:]) if norm is None else norm for part in parts]
-        for each in norms:
-            check_norm(each)
-        self._take_room()
-        gathering = _Gathering(len(parts), self._end)
-        outgoing = [
-            OutgoingUpdate(
-                shard=shard,
-                table=self._table,
-                num_keys=num_keys,
-                payload=payload,
-                version=int(self.commits[shard]),
-                norm=each * self._step_scale,
-                sum_key=sum_key(self._definition, num_keys, payload.nbytes),
-                done=gathering.take,
-            )
-            for (shard, payload, num_keys), each in zip(parts, norms, strict=True)
-        ]
-        try:
-            self._loop.post(lambda: self._ask(outgoing))
-        except PeerClosedError:
-            for each in outgoing:
-                each.settle(closed_error())
-        return gathering.future
+        return self._push(self._tensor.block_parts(blocks, values), norm)
 
     def get(self) -> Future[Values]:
         """Ask for the newest model: MLfabric's get(server, model).
@@ -278,6 +266,40 @@ class FabricWorker(Closable):
             self._loop.run(self._end_all)
         except PeerClosedError:  # the client is closed, and its thread and sockets with it
             self._fail_all()
+
+    def _push(self, parts: Sequence[TensorPart], norm: float | None) -> Future[PushOutcome]:
+        if self._problem is not None:
+            raise self._problem
+        most = max(part.payload.nbytes for part in parts)
+        if most > MAX_BATCH_BYTES:
+            raise ConfigurationError(
+                f"{most} bytes for one server; the limit is {MAX_BATCH_BYTES}: use more servers"
+            )
+        norms = [_norm_of(part.payload, part.num_keys) if norm is None else norm for part in parts]
+        for each in norms:
+            check_norm(each)
+        self._take_room()
+        gathering = _Gathering(len(parts), self._end)
+        outgoing = [
+            OutgoingUpdate(
+                shard=part.shard,
+                table=self._table,
+                num_keys=part.num_keys,
+                payload=part.payload,
+                version=int(self.commits[part.shard]),
+                norm=each * self._step_scale,
+                sum_key=sum_key(self._definition, 0 if part.whole_bytes else part.num_keys),
+                whole_bytes=part.whole_bytes,
+                done=gathering.take,
+            )
+            for part, each in zip(parts, norms, strict=True)
+        ]
+        try:
+            self._loop.post(lambda: self._ask(outgoing))
+        except PeerClosedError:
+            for each in outgoing:
+                each.settle(closed_error())
+        return gathering.future
 
     @property
     def gathered(self) -> Counter[str]:

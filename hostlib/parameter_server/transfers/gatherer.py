@@ -17,9 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...control.stations.station import GatherExpected, UpdateGathered
 from ...errors import (
     ExchangeTimeoutError,
@@ -29,8 +26,8 @@ from ...errors import (
 )
 from ...peers.event_loop import EventLoop, Timer
 from ...peers.frames import MOST_SUMMED, CommittedFrame
-from ..tables.state import KEY_BYTES
 from .arrivals.place_order import UpdateKey
+from .gathered_sum import GatheredSum, problem_of
 from .granted_rate import GrantedRate
 from .outgoing import OutgoingUpdate, PartOutcome
 from .update_port import IncomingUpdate, UpdatePort
@@ -55,14 +52,10 @@ class _Gathering:
     gathered: dict[UpdateKey, IncomingUpdate] = field(
         default_factory=dict[UpdateKey, IncomingUpdate]
     )
-    """Members in the sum; the first one's memory has it."""
+    """Members in the sum."""
+    total: GatheredSum | None = None
     timer: Timer | None = None
     """Until the sum leaves without what is missing."""
-
-    @property
-    def first(self) -> IncomingUpdate:
-        """The update whose memory has the sum."""
-        return next(iter(self.gathered.values()))
 
 
 @final
@@ -166,18 +159,27 @@ class Gatherer:
         del self._groups[key]
         group.awaited.discard(key)
         self._close(key)
-        problem = _difference(group.first, update) if group.gathered else ""
+        problem = problem_of(update) or self._sum_up(group, update)
         if problem:
             self._deny(update, PeerMismatchError(problem))
         else:
-            if group.gathered:
-                _add_values(group.first, update)
-                self.release(update)
             group.gathered[key] = update
             self.counters["gathered_updates"] += 1
             self._report(UpdateGathered(group.told.group_id, *key))
         if not group.awaited:
             self._send(group)
+
+    def _sum_up(self, group: _Gathering, update: IncomingUpdate) -> str:
+        """Add a usable update to its group's sum; return why it cannot be added, "" if it was."""
+        if group.total is None:
+            group.total = GatheredSum(update)
+            return ""
+        before = group.total.num_bytes
+        problem = group.total.add(update)
+        if not problem:
+            self._held_bytes += group.total.num_bytes - before
+            self.release(update)
+        return problem
 
     def _send(self, group: _Gathering) -> None:
         """Send what has come; what comes later is denied."""
@@ -186,10 +188,9 @@ class Gatherer:
             group.timer = None
         if group.awaited:
             self._give_up(group)
-        if not group.gathered:
+        total, told = group.total, group.told
+        if total is None:
             return
-        first, told = group.first, group.told
-        assert first.payload is not None
         members = sorted(
             (each.members[0] for each in group.gathered.values()),
             key=lambda member: member.sequence,
@@ -198,9 +199,9 @@ class Gatherer:
         self._forward(
             OutgoingUpdate(
                 shard=told.server_id,
-                table=first.head.table,
-                num_keys=first.head.num_keys,
-                payload=first.payload[first.head_bytes :],
+                table=total.table,
+                num_keys=total.num_keys,
+                payload=total.payload,
                 version=min(member.version for member in members),
                 norm=0.0,
                 done=lambda outcome: self._post_end(group, outcome),
@@ -246,7 +247,10 @@ class Gatherer:
                 update.port.on_denied(update.head.number, outcome)
             else:
                 update.port.on_committed(CommittedFrame(update.head.number, outcome.version, 0))
-        self.release(group.first)
+        first, total = next(iter(group.gathered.values())), group.total
+        assert total is not None, "what is sent has a sum"
+        self._held_bytes -= total.num_bytes - first.head.num_bytes
+        self.release(first)
 
     def _deny(self, update: IncomingUpdate, error: HostlibError) -> None:
         self.counters["denied_members"] += 1
@@ -269,28 +273,3 @@ def _too_late(update: IncomingUpdate) -> HostlibError:
         " aggregator: it comes too late, or the scheduler has told of no such group",
         [update.worker_id],
     )
-
-
-def _difference(first: IncomingUpdate, other: IncomingUpdate) -> str:
-    """Return why two updates cannot be added, "" if they can."""
-    one, two = first.head, other.head
-    if (one.table, one.num_keys, one.num_bytes) != (two.table, two.num_keys, two.num_bytes):
-        return f"updates of {one.num_bytes} and {two.num_bytes} bytes, or of two tables"
-    is_alike = np.array_equal(_keys(first), _keys(other))
-    return "" if is_alike else "updates of different keys"
-
-
-def _add_values(first: IncomingUpdate, other: IncomingUpdate) -> None:
-    values, more = _values(first), _values(other)
-    np.add(values, more, out=values)
-
-
-def _keys(update: IncomingUpdate) -> NDArray[np.int64]:
-    assert update.payload is not None
-    return np.frombuffer(update.payload, np.int64, update.head.num_keys, update.head_bytes)
-
-
-def _values(update: IncomingUpdate) -> NDArray[np.float32]:
-    assert update.payload is not None
-    offset = update.head_bytes + KEY_BYTES * update.head.num_keys
-    return np.frombuffer(update.payload, np.float32, offset=offset)

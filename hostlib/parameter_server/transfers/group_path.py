@@ -201,11 +201,14 @@ class GroupPath:
             self.leave(update, str(outcome))
 
 
-def sum_key(definition: TableDefinition, num_keys: int, num_bytes: int) -> int:
-    """Return what updates have in common whose sum has the effect of each; 0: it has not."""
+def sum_key(definition: TableDefinition, num_keys: int) -> int:
+    """Return what updates have in common whose sum has the effect of each; 0: it has not.
+
+    `num_keys`: 0 for all sparse updates, each of which may have others.
+    """
     if definition.optimiser.num_states or definition.staleness is not None:
         return 0
-    return zlib.crc32(definition.pack() + f" {num_keys} {num_bytes}".encode()) or 1
+    return zlib.crc32(definition.pack() + f" {num_keys}".encode()) or 1
 
 
 def scaled(payload: memoryview, num_keys: int, factor: float) -> memoryview:

@@ -55,6 +55,8 @@ class OutgoingUpdate(PacedBytes):
     """See TransferRequested."""
     clock: int = 0
     """Iterations that the worker had ended when it asked; 0 in asynchronous jobs."""
+    whole_bytes: int = 0
+    """See TransferRequested."""
     summed: tuple[SummedUpdate, ...] = ()
     """Of a sum: the updates in it."""
     is_in_group: bool = False
@@ -76,6 +78,7 @@ class OutgoingUpdate(PacedBytes):
             self.norm,
             self.sum_key,
             self.clock,
+            self.whole_bytes,
         )
 
     def drop(self, dropped: TransferDropped) -> None:
