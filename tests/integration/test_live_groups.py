@@ -16,7 +16,7 @@ import pytest
 from fabric_job import job_report
 from fabric_process import FabricProcess, settle_update, update_of
 from switchfold.bmv2_topos import Testbed, single_switch, state
-from switchfold.hostlib.parameter_server.tables.dense import Values
+from switchfold.hostlib.parameter_server.tables.dense import BLOCK_VALUES, Values
 from switchfold.hostlib.parameter_server.transfers import PushOutcome
 from testbed_training import JOB, TestbedTraining
 from time_bound import wait_until
@@ -94,13 +94,16 @@ class GroupTraining(TestbedTraining):
         """Return a counter of all workers together."""
         return sum(worker.counters[name] for worker in self.workers)
 
-    def push_all(self, meanwhile: Callable[[], None] | None = None) -> list[bool]:
+    def push_all(
+        self, meanwhile: Callable[[], None] | None = None, *, is_sparse: bool = False
+    ) -> list[bool]:
         """Push an update of each worker; return which came in sums.
 
-        `meanwhile` is called when a member's update goes to the aggregator, if one does.
+        `is_sparse`: of a random half of all blocks. `meanwhile` is called when a member's update
+        goes to the aggregator, if one does.
         """
         before = self.count("grouped_updates")
-        futures = self._push()
+        futures = self._push(is_sparse=is_sparse)
         if meanwhile is not None:
             wait_until(
                 lambda: (
@@ -114,13 +117,22 @@ class GroupTraining(TestbedTraining):
                 meanwhile()
         return self._await_commits(futures)
 
-    def _push(self, num_workers: int = NUM_PUSHERS) -> list[Future[PushOutcome]]:
+    def _push(
+        self, num_workers: int = NUM_PUSHERS, *, is_sparse: bool = False
+    ) -> list[Future[PushOutcome]]:
         """Push an update of each of the first workers; it counts in `total`."""
         self._seed += 1
         futures: list[Future[PushOutcome]] = []
         for number, worker in enumerate(self.workers[:num_workers]):
             update = update_of(self._seed, number, NUM_VALUES)
-            futures.append(worker.push(update))
+            if is_sparse:
+                rng = np.random.default_rng((self._seed, number))
+                rows = update.reshape(-1, BLOCK_VALUES)
+                rows[rng.permutation(len(rows))[len(rows) // 2 :]] = 0.0
+                blocks = np.flatnonzero(rows.any(axis=1))
+                futures.append(worker.push_blocks(blocks, rows[blocks]))
+            else:
+                futures.append(worker.push(update))
             self.total += update
         self._num_updates += num_workers
         return futures
@@ -209,6 +221,15 @@ def test_groups_are_exact_also_without_their_aggregator_or_the_controller(
         training.check()
         testbed.stop_controller()
         assert not any(training.push_all())
+        training.check()
+
+
+def test_sums_of_sparse_updates_are_exact(testbed: Testbed, tmp_path: Path) -> None:
+    with GroupTraining(testbed, tmp_path / "log") as training:
+        wait_until(lambda: any(training.push_all(is_sparse=True)), "a group", LIMIT_S)
+        training.check()
+        assert training.server.tables.counters["sums"] > 0
+        training.push_all()
         training.check()
 
 

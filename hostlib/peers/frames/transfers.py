@@ -81,7 +81,7 @@ class SummedUpdate(NamedTuple):
 
 
 class SumFrame(NamedTuple):
-    """SUM: a worker begins to send the sum of granted updates, already scaled, of equal keys."""
+    """SUM: a worker begins to send the sum of granted updates, already scaled, by key."""
 
     head: TransferFrame
     """Of the sum: a number of the sending worker, table and size; the version is the oldest."""

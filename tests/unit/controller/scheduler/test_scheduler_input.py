@@ -24,7 +24,7 @@ from switchfold.controller.scheduler.grouping import AggregationPlaces
 from switchfold.controller.scheduler.scheduler import SchedulerOptions, TransferScheduler
 from switchfold.controller.scheduler.training.commit_order import CommitOrder
 from switchfold.controller.scheduler.transfers import TransferRequest
-from transfer_cases import SERVER, grants_of, make, push, star
+from transfer_cases import SERVER, UPDATE_BYTES, grants_of, make, push, star
 
 PACKAGE = Path(__file__).resolve().parents[4] / "controller" / "scheduler"
 
@@ -40,6 +40,8 @@ PACKAGE = Path(__file__).resolve().parents[4] / "controller" / "scheduler"
         ({"norm": math.nan}, "norm is nan; it must be finite and at least 0"),
         ({"norm": math.inf}, "norm is inf"),
         ({"norm": -0.5}, "norm is -0.5"),
+        ({"whole_bytes": 5}, f"whole_bytes is 5; it must be a whole number from {UPDATE_BYTES}"),
+        ({"whole_bytes": -1}, "whole_bytes is -1"),
     ],
 )
 def test_request_that_makes_no_sense_is_refused(change: dict[str, object], text: str) -> None:

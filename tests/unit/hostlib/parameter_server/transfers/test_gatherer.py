@@ -239,8 +239,15 @@ def test_the_wait_of_an_early_update_ends_with_its_group() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"table": 2}, {"keys": KEYS + 1}, {"keys": KEYS[:3]}],
-    ids=["table", "keys", "size"],
+    [
+        {"table": 2},
+        {"num_keys": 2},
+        {"num_keys": 0},
+        {"num_keys": 1000},
+        {"keys": KEYS[::-1]},
+        {"keys": [5, 6, 6, 7]},
+    ],
+    ids=["table", "width", "no keys", "too many keys", "falling keys", "equal keys"],
 )
 def test_what_cannot_be_added_is_denied(changes: dict[str, Any]) -> None:
     rig = Rig()
@@ -250,6 +257,48 @@ def test_what_cannot_be_added_is_denied(changes: dict[str, Any]) -> None:
     assert isinstance(rig.ports[1].denied[21], PeerMismatchError)
     rig.come(2)
     rig.check_sum([0, 2])
+
+
+@pytest.mark.parametrize("num_keys", [0, 1000])
+def test_a_first_update_that_is_none_is_denied(num_keys: int) -> None:
+    rig = Rig()
+    rig.expect(0, 1, 2)
+    rig.come(0, num_keys=num_keys)
+    assert isinstance(rig.ports[0].denied[20], PeerMismatchError)
+    rig.come(1, 2)
+    rig.check_sum([1, 2]).done(PartOutcome(shard=0, version=2))
+    rig.check_empty()
+
+
+def test_updates_of_different_keys_are_added_by_key() -> None:
+    rig = Rig()
+    rig.expect(0, 1, 2)
+    for number, keys in enumerate(([1, 3], [2, 3, 9], [1, 9])):
+        rig.come(number, keys=keys)
+    (total,) = rig.sent
+    keys = np.frombuffer(total.payload, np.int64, total.num_keys)
+    values = np.frombuffer(total.payload, np.float32, offset=8 * total.num_keys)
+    assert keys.tolist() == [1, 2, 3, 9]
+    expected = np.repeat(np.float32([1 + 3, 2, 1 + 2, 2 + 3]), WIDTH)
+    assert values.tolist() == expected.tolist()
+    assert rig.gatherer._held_bytes == total.payload.nbytes, "members' memory is free"
+    total.done(PartOutcome(shard=0, version=3))
+    assert [len(port.committed) for port in rig.ports] == [1, 1, 1]
+    rig.check_empty()
+
+
+def test_sums_that_no_update_may_have_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    most = 5 * (8 + 4 * WIDTH)
+    module = "switchfold.hostlib.parameter_server.transfers.gathered_sum"
+    monkeypatch.setattr(f"{module}.MAX_BATCH_BYTES", most)
+    rig = Rig()
+    rig.expect(0, 1, 2)
+    rig.come(0)
+    rig.come(1, keys=KEYS + 2)
+    assert isinstance(rig.ports[1].denied[21], PeerMismatchError)
+    rig.come(2, keys=KEYS + 1)
+    (total,) = rig.sent
+    assert total.payload.nbytes == most
 
 
 def test_a_second_word_of_a_group_changes_nothing() -> None:

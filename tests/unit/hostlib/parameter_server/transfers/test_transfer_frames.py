@@ -292,7 +292,8 @@ def test_an_update_that_comes_again_is_answered_and_not_applied() -> None:
     """The worker has not heard of its outcome: over the same connection, and over the next one."""
     with TransferScene(grant_everything()) as scene:
         tensor = scene.tensor(0)
-        ((_, payload, num_keys),) = tensor.parts(values(1))
+        (part,) = tensor.parts(values(1))
+        payload, num_keys = part.payload, part.num_keys
         head = HEAD._replace(
             table=scene.definition.table().number,
             num_keys=num_keys,
@@ -326,7 +327,8 @@ def test_an_update_that_comes_again_is_answered_and_not_applied() -> None:
 def test_updates_on_their_path_through_the_log_count_for_delays(tmp_path: Path) -> None:
     with TransferScene(grant_everything(), folder=tmp_path, tau_max=0) as scene:
         tensor = scene.tensor(0)
-        ((_, payload, num_keys),) = tensor.parts(values(1))
+        (part,) = tensor.parts(values(1))
+        payload, num_keys = part.payload, part.num_keys
         head = HEAD._replace(
             table=scene.definition.table().number,
             num_keys=num_keys,
