@@ -22,6 +22,8 @@ from typing import Any, Final, cast
 
 from switchfold.bmv2_topos.errors import OwnProgramError
 from switchfold.bmv2_topos.mininet_module import load_mininet
+from switchfold.bmv2_topos.network.links import turn_offloads_off
+from switchfold.bmv2_topos.network.namespaces import call_in_namespace
 from switchfold.bmv2_topos.processes.daemons import Target
 from switchfold.bmv2_topos.processes.own_program import OwnProgram
 from switchfold.bmv2_topos.processes.plain_switch import PlainSwitch
@@ -66,7 +68,9 @@ class P4Switch(_NODE.Switch):
 
     def start(self, _controllers: Sequence[object]) -> None:
         """Start the switch; returns once it runs the program with its entries."""
-        namespace = f"/proc/{self.pid}/ns/net" if self.inNamespace else None
+        namespace = _namespace_of(self) if self.inNamespace else None
+        if self._target == "bmv2":
+            self._turn_offloads_off()
         self._process = self._plain().start(namespace)
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
@@ -77,6 +81,14 @@ class P4Switch(_NODE.Switch):
         if self._is_temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
         _NODE.Switch.stop(self, deleteIntfs)
+
+    def _turn_offloads_off(self) -> None:
+        """Have senders complete what they leave to network cards, which BMv2 does not complete."""
+        links = [interface.link for interface in self.intfs.values() if interface.link]
+        for end in (end for link in links for end in (link.intf1, link.intf2)):
+            call_in_namespace(
+                _namespace_of(end.node), lambda interface=end.name: turn_offloads_off(interface)
+            )
 
     def _plain(self) -> PlainSwitch:
         names = {port: str(intf) for port, intf in self.intfs.items() if str(intf) != "lo"}
@@ -89,6 +101,11 @@ class P4Switch(_NODE.Switch):
             run_directory=self._directory,
             target=self._target,
         )
+
+
+def _namespace_of(node: Any) -> str:
+    """Return the path of a node's namespace, which has no name."""
+    return f"/proc/{node.pid}/ns/net"
 
 
 switches: Final = {"p4": P4Switch}

@@ -15,6 +15,7 @@ import pytest
 
 from switchfold.bmv2_topos import mininet_module, single_switch
 from switchfold.bmv2_topos.errors import OwnProgramError, TargetMissingError
+from switchfold.bmv2_topos.network import links, namespaces
 from switchfold.bmv2_topos.processes.daemons import SwitchSoftware, Target, switch_command
 from switchfold.bmv2_topos.processes.own_program import OwnProgram
 from switchfold.bmv2_topos.processes.plain_switch import PlainSwitch
@@ -82,6 +83,21 @@ def test_testbed_gives_softswitch_the_users_program(own: OwnProgram, tmp_path: P
     assert words[words.index("--entries") + 1] == str(entries)
 
 
+class FakeInterface:
+    """An interface of a node, with a link to a host unless it is the loopback."""
+
+    def __init__(self, name: str, node: object) -> None:
+        self.name = name
+        self.node = node
+        self.link: SimpleNamespace | None = None
+        if name != "lo":
+            host = SimpleNamespace(name=f"host of {name}", node=node)
+            self.link = SimpleNamespace(intf1=host, intf2=self)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class FakeMininetSwitch:
     """What Mininet's Switch gives to its subclasses."""
 
@@ -89,7 +105,8 @@ class FakeMininetSwitch:
         self.name = name
         self.pid = os.getpid()
         self.inNamespace = bool(parameters.get("inNamespace"))
-        self.intfs = {0: "lo", 1: f"{name}-eth1", 2: f"{name}-eth2"}
+        names = ("lo", f"{name}-eth1", f"{name}-eth2")
+        self.intfs = {port: FakeInterface(each, self) for port, each in enumerate(names)}
         self.is_stopped = False
 
     def stop(self, delete_interfaces: bool) -> None:
@@ -97,7 +114,16 @@ class FakeMininetSwitch:
 
 
 @pytest.fixture
-def custom(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def without_offloads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of interfaces whose offloads have been turned off."""
+    names: list[str] = []
+    monkeypatch.setattr(links, "turn_offloads_off", names.append)
+    monkeypatch.setattr(namespaces, "call_in_namespace", lambda _, function: function())
+    return names
+
+
+@pytest.fixture
+def custom(without_offloads: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The file as `mn --custom` runs it, with a fake of Mininet."""
     node = ModuleType("mininet.node")
     node.__dict__["Switch"] = FakeMininetSwitch
@@ -107,7 +133,7 @@ def custom(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_mininet_class_starts_and_stops_a_switch_on_its_interfaces(
-    custom: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    custom: dict[str, Any], without_offloads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[PlainSwitch] = []
     stopped: list[str] = []
@@ -115,6 +141,7 @@ def test_mininet_class_starts_and_stops_a_switch_on_its_interfaces(
     def start(self: PlainSwitch, namespace: str | None = None) -> SimpleNamespace:
         assert namespace is None, "Mininet's switches share the root's namespace"
         assert self.run_directory.is_dir()
+        assert len(without_offloads) == 4, "before it forwards"
         started.append(self)
         return SimpleNamespace(stop=lambda: stopped.append(self.name))
 
@@ -129,6 +156,19 @@ def test_mininet_class_starts_and_stops_a_switch_on_its_interfaces(
     assert stopped == ["s12"]
     assert switch.is_stopped
     assert not plain_switch.run_directory.exists(), "its folder vanishes with it"
+    ports = ("s12-eth1", "s12-eth2")
+    assert sorted(without_offloads) == sorted([*ports, *(f"host of {each}" for each in ports)])
+
+
+def test_softswitch_in_mininet_leaves_offloads_on(
+    custom: dict[str, Any], without_offloads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = SimpleNamespace(stop=lambda: None)
+    monkeypatch.setattr(PlainSwitch, "start", lambda _, _namespace=None: running)
+    switch = custom["switches"]["p4"]("s1", program=str(FORWARD))
+    switch.start([])
+    switch.stop()
+    assert not without_offloads
 
 
 def test_mininet_class_refuses_what_it_cannot_run(custom: dict[str, Any], tmp_path: Path) -> None:
