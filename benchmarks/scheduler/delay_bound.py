@@ -88,7 +88,7 @@ class BoundFigures:
 
 
 HEAD: Final = (
-    "| bound | commits | of the slow worker | mean delay | greatest | drops | of the slow worker |\n"
+    "| bound | commits | of the slow one | mean delay | greatest | drops | of the slow one |\n"
     "|---|---:|---:|---:|---:|---:|---:|"
 )
 
