@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-torch deps-ray lock licences audit demo test smoke test-unit long-tests test-races test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
-	docs screens p4 switch wheel bench model-check golden sanitize sanitize-first sanitize-rest sanitize-sessions sanitize-rows sanitize-threads instrument-addresses instrument-threads fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak clean
+	docs screens p4 switch wheel bench model-check golden sanitize sanitize-first sanitize-rest sanitize-sessions sanitize-rows sanitize-threads instrument-addresses instrument-threads fuzz fuzz-datagrams loss-schedules transport kill-points compare drills soak deployment-time clean
 
 help:
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
@@ -253,3 +253,6 @@ drills: $(VENV)/.dev-installed ## Let each part fail while a job sums, on TARGET
 MINUTES := 60
 soak: $(VENV)/.dev-installed ## MINUTES=60 of mixed jobs with random drills: what leaks, and how latency goes (needs root)
 	$(BIN)/python benchmarks/drills/soak.py --minutes $(MINUTES)
+
+deployment-time: $(VENV)/.dev-installed ## Seconds of each command of docs/deployment.md, with real pip, empty caches and TORCH=torch==2.13.0 (needs root)
+	PYTHONPATH=tests/support $(BIN)/python -m deployment_time --torch '$(TORCH)'

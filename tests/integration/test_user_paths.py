@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What three kinds of users do, from a machine without anything of ours to their results.
+"""What four kinds of users do, from a machine without anything of ours to their results.
 
 All commands are those of the pages, which a user types line by line: docs/tutorial.md has a table
 of how many there are. There is no network to a package index; Switchfold comes from wheels of this
-tree, and what it needs from this environment.
+tree, and what it needs from this environment (support/deployment_time.py measures with one).
 """
 
 from __future__ import annotations
@@ -13,53 +13,39 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-import deployed_lan
 from built_wheel import copy_sources, made, wheel
-from clean_machine import CleanMachine
-from deployed_lan import HERE, HOSTS, deploy, install_command, run_on_all
+from clean_machine import SYSTEM_PATH, CleanMachine
+from deployed_lan import (
+    HERE,
+    HOSTS,
+    check_training,
+    deploy,
+    install_command,
+    run_on_all,
+    training_command,
+    write_training,
+)
 from local_index import make_index, write_pip_configuration
-from page_commands import blocks, is_shown, marked_commands, section
+from own_table_compiler import write_stand_in
+from page_commands import CommandBlock, blocks, is_shown, section
 from plain_lan import PlainLan
 from switchfold.controller.cli.installed_torch import has_torch
+from switchfold.p4src.compile import COMPILER
+from switchfold.p4src.own_program import compile_own
 from torch_ranks import require_torch
 
 __all__ = ["made", "wheel"]
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MOST_OF_A_DEPLOYMENT = 6
-TRAIN = """
-import hashlib
-
-import torch
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-
-dist.init_process_group("switchfold")
-torch.manual_seed(dist.get_rank())
-model = DistributedDataParallel(torch.nn.Linear(300, 10))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-inputs = torch.randn(64, 300)
-labels = inputs[:, :10].argmax(1)
-losses = []
-for _ in range(20):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(model(inputs), labels)
-    loss.backward()
-    optimizer.step()
-    losses.append(loss.item())
-assert losses[-1] < losses[0], losses
-weights = b"".join(each.detach().numpy().tobytes() for each in model.parameters())
-said = [None] * dist.get_world_size()
-dist.all_gather_object(said, hashlib.sha256(weights).hexdigest())
-assert len(said) == 3 and len(set(said)) == 1, said
-print("trained by sums of the switch, with equal weights on 3 ranks")
-dist.destroy_process_group()
-"""
+FIRST_SUM, FIRST_TRAINING = "tutorial/first_sum.md", "tutorial/first_training.md"
+OWN_TABLE = "tutorial/own_table.md"
+OWN_PROGRAM = "mine/bmv2/switchfold_narrow.p4"
 
 pytestmark = [
     pytest.mark.root,
@@ -71,7 +57,7 @@ pytestmark = [
 
 def stated_commands(page: str) -> int:
     """Return how many commands the table of docs/tutorial.md says that a page takes."""
-    table = section((DOCS / "tutorial.md").read_text("utf-8"), "Three paths")
+    table = section((DOCS / "tutorial.md").read_text("utf-8"), "Four paths")
     (row,) = [line for line in table.splitlines() if f"]({page})" in line]
     return int(row.split("|")[2])
 
@@ -89,16 +75,31 @@ def machine(tmp_path: Path) -> Iterator[CleanMachine]:
         yield made
 
 
-def follow(machine: CleanMachine, page: str, *headings: str) -> list[str]:
-    """Type the commands of a page's parts; return what each printed.
-
-    The result is what the page shows last, and the table says how many commands lead to it.
-    """
+def parts(page: str, *headings: str) -> list[CommandBlock]:
+    """Return the blocks of commands of a page's parts."""
     text = (DOCS / page).read_text("utf-8")
+    return [block for name in headings for block in blocks(section(text, name))]
+
+
+def follow(
+    machine: CleanMachine,
+    page: str,
+    read: list[CommandBlock],
+    instead: Mapping[str, Callable[[], str]] | None = None,
+) -> list[str]:
+    """Type the commands that lead to the result of a page; return what each printed.
+
+    The result is what is shown last, and the table says how many commands lead to it. `instead`:
+    what is done in place of a command.
+    """
+    done_here = instead or {}
     printed: list[str] = []
     until_result = 0
-    for block in (each for name in headings for each in blocks(section(text, name))):
-        said = [machine.type(command) for command in block.commands]
+    for block in read:
+        said = [
+            done_here[command]() if command in done_here else machine.type(command)
+            for command in block.commands
+        ]
         printed += said
         missing = [line for line in block.expected if not is_shown(line, "".join(said))]
         assert not missing, f"{block.commands} printed no {missing}:\n{''.join(said)}"
@@ -115,7 +116,7 @@ def check_installation(machine: CleanMachine) -> None:
 
 
 def test_researcher_sums_on_a_testbed(machine: CleanMachine) -> None:
-    printed = follow(machine, "tutorial/first_sum.md", "Install", "On a testbed")
+    printed = follow(machine, FIRST_SUM, parts(FIRST_SUM, "Install", "On a testbed"))
     # 100,000 values, 352 to a packet.
     completed = re.search(r"completed\W+(\d+)", "".join(printed))
     assert completed is not None
@@ -125,11 +126,41 @@ def test_researcher_sums_on_a_testbed(machine: CleanMachine) -> None:
 
 def test_trainer_has_equal_weights_on_all_ranks(machine: CleanMachine) -> None:
     require_torch()
-    printed = follow(machine, "tutorial/first_training.md", "Install", "Train")
+    printed = follow(machine, FIRST_TRAINING, parts(FIRST_TRAINING, "Install", "Train"))
     ends = re.findall(r"rank \d: accuracy (\S+), weights (\w{64})$", "".join(printed), re.MULTILINE)
     assert len(ends) == 2
     assert ends[0] == ends[1]
     assert float(ends[0][0]) > 0.5
+    check_installation(machine)
+
+
+def test_author_of_p4_sees_what_an_own_table_does(
+    machine: CleanMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where p4c is not installed, the compiled program comes from where it was compiled."""
+
+    def take_compiled() -> str:
+        write_stand_in(tmp_path)
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        program = machine.home / "switchfold" / OWN_PROGRAM
+        compile_own(program, program.parent / "build" / program.stem)
+        return ""
+
+    has_compiler = shutil.which(COMPILER, path=SYSTEM_PATH) is not None
+    read = parts(FIRST_SUM, "Install") + parts(OWN_TABLE, "Change the program", "Compile", "Run it")
+    (compiling,) = [
+        command for block in read for command in block.commands if " p4 compile " in command
+    ]
+    assert compiling.endswith(f" {OWN_PROGRAM}")
+    printed = follow(machine, OWN_TABLE, read, {} if has_compiler else {compiling: take_compiled})
+    text = "".join(printed)
+    # 100,000 values, 32 to a packet, from each of two workers; and then a third sender's.
+    counted = [int(each) for each in re.findall(r"account\(\) │ +([\d,]+)", text)]
+    assert len(counted) == 2
+    assert min(counted) >= 100_000 // 32
+    refused = re.search(r"foreign_worker │ +(\d+)", text)
+    assert refused is not None
+    assert int(refused[1]) > 0
     check_installation(machine)
 
 
@@ -149,10 +180,8 @@ def test_operator_runs_a_training_on_real_hosts(wheel: Path, tmp_path: Path) -> 
         said = lan.run(HERE, "python -c 'import switchfold; print(switchfold.__file__)'")
         assert said == f"/opt/{found.relative_to(installed)}\n"
         typed = deploy(lan)
-        (last,) = marked_commands(deployed_lan.PAGE, "commands of each host")
-        for address in HOSTS:
-            (lan.home(address) / "train.py").write_text(TRAIN)
-        for text in run_on_all(lan, last):
-            assert "trained by sums of the switch, with equal weights on 3 ranks" in text
+        write_training(lan)
+        last = training_command()
+        check_training(lan, run_on_all(lan, last))
     assert len([install_command(), *typed, last]) == stated_commands("deployment.md")
     assert stated_commands("deployment.md") <= MOST_OF_A_DEPLOYMENT

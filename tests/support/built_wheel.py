@@ -31,12 +31,16 @@ def copy_sources(folder: Path, *more: str) -> None:
         shutil.copy(ROOT / name, folder / name)
 
 
-def build(source: Path, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def build(
+    source: Path, folder: Path, *, is_isolated: bool = False, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Make the sdist of a copy, and from that the wheel, in a folder, as `make wheel` does.
 
-    With the setuptools of this environment: no registry is asked.
+    Unless `is_isolated`, with the setuptools of this environment: no registry is asked.
     """
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder)]
+    command = [sys.executable, "-m", "build", "--outdir", str(folder)]
+    if not is_isolated:
+        command.append("--no-isolation")
     return subprocess.run(
         [*command, str(source)],
         env={**os.environ, **variables},

@@ -35,6 +35,42 @@ print("summed by the switch")
 JOINING = SUM.partition("    values =")[0]
 """Its beginning, up to what it does with its session."""
 
+TRAIN = """
+import hashlib
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("switchfold")
+torch.manual_seed(dist.get_rank())
+model = DistributedDataParallel(torch.nn.Linear(300, 10))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+inputs = torch.randn(64, 300)
+labels = inputs[:, :10].argmax(1)
+losses = []
+for _ in range(20):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(inputs), labels)
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+assert losses[-1] < losses[0], losses
+weights = b"".join(each.detach().numpy().tobytes() for each in model.parameters())
+each = torch.arange(100_000, dtype=torch.int32)
+total = each + dist.get_rank()
+dist.all_reduce(total)
+assert torch.equal(total, 3 * each + 3), total
+said = [None] * dist.get_world_size()
+dist.all_gather_object(said, hashlib.sha256(weights).hexdigest())
+assert len(said) == 3 and len(set(said)) == 1, said
+print("trained, with a right sum and equal weights on 3 ranks")
+dist.destroy_process_group()
+"""
+"""The page's train.py: trains a small model, and sums an array whose sum it knows."""
+LEAST_ROUNDS = 100_000 // 352
+"""Of the switch for this array, with the most values that a packet has."""
+
 
 def install_command() -> str:
     """Return the command by which each machine gets the package."""
@@ -59,6 +95,28 @@ def deploy(lan: PlainLan, options: str = "") -> list[str]:
             assert re.search(r"ok +switch s1 program", said), said
             assert not re.search(r"^fail", said, re.MULTILINE), said
     return commands
+
+
+def training_command() -> str:
+    """Return the page's last command, which each host runs."""
+    (command,) = marked_commands(PAGE, "commands of each host")
+    return command
+
+
+def write_training(lan: PlainLan) -> None:
+    """Write the training program on each host, where the page's command looks for it."""
+    for address in HOSTS:
+        (lan.home(address) / "train.py").write_text(TRAIN)
+
+
+def check_training(lan: PlainLan, said: Sequence[str]) -> None:
+    """Check what the hosts printed, and that the switch, not the hosts, made the sum."""
+    for text in said:
+        assert "trained, with a right sum and equal weights on 3 ranks" in text, text
+    shown = lan.run(HERE, ". switchfold-deployment/operator.env && switchfold switch show s1")
+    completed = re.search(r"completed\W+(\d+)", shown)
+    assert completed is not None, shown
+    assert int(completed[1]) >= LEAST_ROUNDS, shown
 
 
 def run_on_all(lan: PlainLan, command: str, hosts: Sequence[str] = HOSTS) -> list[str]:

@@ -33,7 +33,7 @@ STAND_INS = {
 PROGRAMS = ("switchfold.controller", "switchfold.softswitch", "torch.distributed.run")
 ALONE = """\
 test ! -d /run/switchfold || mount -t tmpfs tmpfs /run/switchfold
-test -z "$INSTALLED" || mount --bind "$INSTALLED" /opt
+test -z "$INSTALLED" || mount --rbind "$INSTALLED" /opt
 exec sh -c "$1"
 """
 """Testbeds of this machine are not those of others: `ip netns exec` has its own mounts."""
@@ -58,17 +58,21 @@ class PlainLan:
         *,
         is_bridged: bool = True,
         installed: Path | None = None,
+        has_own_disks: bool = False,
     ) -> None:
         """`is_bridged`: one network; else all others are cabled to the first machine alone.
 
         `installed`: the folder that all machines have as /opt. There is nothing of ours then but
         what is installed in /opt/switchfold, and no variables but PATH, HOME and LANG.
+        `has_own_disks`: each machine has a folder of its own in `installed` as /opt, and caches
+        that are empty; else all have what this machine has compiled before.
         """
         self.folder = folder
         self.addresses = tuple(addresses)
         self._prefix = f"sfd{os.getpid()}x{next(_NUMBERS)}"
         self._is_bridged = is_bridged
         self._installed = installed
+        self._has_own_disks = has_own_disks
         self._running: list[subprocess.Popen[str]] = []
         programs = folder / "bin"
         programs.mkdir()
@@ -90,9 +94,17 @@ class PlainLan:
     def home(self, address: str) -> Path:
         return self.folder / "homes" / address
 
+    def opt(self, address: str) -> Path:
+        """Return the folder that a machine has as /opt."""
+        assert self._installed is not None
+        return self._installed / address if self._has_own_disks else self._installed
+
     def __enter__(self) -> Self:
         for address in self.addresses:
             self.home(address).mkdir(parents=True)
+            if self._has_own_disks:
+                (self.home(address) / ".cache").mkdir()
+                self.opt(address).mkdir()
             ip("netns", "add", self.namespace(address))
             ip("-n", self.namespace(address), "link", "set", "lo", "up")
         if self._is_bridged:
@@ -121,13 +133,7 @@ class PlainLan:
         process = subprocess.Popen(
             ["ip", "netns", "exec", self.namespace(address), "sh", "-c", ALONE, "sh", command],
             cwd=self.home(address),
-            env=self._variables()
-            | {
-                "HOME": str(self.home(address)),
-                "HOMES": str(self.folder / "homes"),
-                "UNIT_RUNNER": str(self.folder / "units"),
-                "XDG_CACHE_HOME": str(CACHE),  # what softswitch has compiled before
-            },
+            env=self.variables(address),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -136,10 +142,20 @@ class PlainLan:
         self._running.append(process)
         return process
 
-    def _variables(self) -> dict[str, str]:
+    def variables(self, address: str) -> dict[str, str]:
+        """Return the environment of a machine's commands."""
+        cache = self.home(address) / ".cache" if self._has_own_disks else CACHE
+        return self._variables(address) | {
+            "HOME": str(self.home(address)),
+            "HOMES": str(self.folder / "homes"),
+            "UNIT_RUNNER": str(self.folder / "units"),
+            "XDG_CACHE_HOME": str(cache),  # what softswitch has compiled before
+        }
+
+    def _variables(self, address: str) -> dict[str, str]:
         if self._installed:
             path = f"{self.folder / 'bin'}:{INSTALLED_PROGRAMS}:{SYSTEM_PATH}"
-            return {"PATH": path, "LANG": "C.UTF-8", "INSTALLED": str(self._installed)}
+            return {"PATH": path, "LANG": "C.UTF-8", "INSTALLED": str(self.opt(address))}
         kept = {
             name: value
             for name, value in os.environ.items()
