@@ -4,7 +4,9 @@
 
 That norms travel with updates and that Div_max bounds the divergence is MLfabric's. The formula is
 ours: the server keeps h = momentum * h + u and adds h to the model, so each u moves the model by at
-most the H of H = momentum * H + norm(u). The learning rate is part of u.
+most the H of H = momentum * H + norm(u). The learning rate is part of u. The values that a sparse
+update leaves out keep their h. It moves the model by no more, but then later ones may be moved by
+H = H + norm(u).
 """
 
 from __future__ import annotations
@@ -32,8 +34,14 @@ class DivergenceBound:
             raise InvalidTransferError(f"momentum is {self.momentum}; it must be below 1")
 
     def step(self, earlier: float, norm: float) -> float:
-        """Return the most by which an update moves the model, given that of the one before it.
+        """Return the most by which an update moves the model.
 
+        `earlier`: what the updates before it have `carried`; of dense ones, the step of the last.
         The distance is at most the sum of these over the updates that the replica lacks.
         """
         return self.momentum * earlier + norm
+
+    def carried(self, earlier: float, norm: float, *, is_sparse: bool) -> float:
+        """Return what counts as `earlier` for the update after this one."""
+        step = self.step(earlier, norm)
+        return earlier + norm if is_sparse and self.momentum else step

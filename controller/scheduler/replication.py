@@ -54,7 +54,7 @@ def plan_replica(
 ) -> ReplicaPlan:
     """Plan and reserve what a replica lacks; `residual` has the server's plan already.
 
-    `updates` are in commit order; `earlier_step` is that of the last update before them. Commits
+    `updates` are in commit order; `earlier_step` is what those before them have carried. Commits
     wait until the steps of what the server has applied and the replica lacks add up to at most
     div_max. Commits in the past are as they are. Cost: O(n) plans of a transfer.
     """
@@ -72,9 +72,10 @@ def plan_replica(
         planned = update.planned or _send(residual, update.request, replica, now_s)
         transfers.append(planned)
         held_s.append(max(planned.end_s, held_s[-1] if held_s else now_s))
-        earlier_step = bound.step(earlier_step, update.request.norm)
-        steps.append(earlier_step)
-        distance += earlier_step
+        norm, is_sparse = update.request.norm, update.request.is_sparse
+        steps.append(bound.step(earlier_step, norm))
+        earlier_step = bound.carried(earlier_step, norm, is_sparse=is_sparse)
+        distance += steps[-1]
         commit_s = update.commit_s
         if commit_s > now_s:
             commit_s = max(commit_s, commits_s[-1] if commits_s else now_s)

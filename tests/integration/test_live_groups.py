@@ -53,8 +53,10 @@ def testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rate: int) -> Gener
 class GroupTraining(TestbedTraining):
     """A server with a log on the last host, an aggregator, and workers on the first ones."""
 
-    def __init__(self, testbed: Testbed, log: Path) -> None:
+    def __init__(self, testbed: Testbed, log: Path, *, is_sparse: bool = False) -> None:
+        """`is_sparse`: updates of this process's workers are of a random half of all blocks."""
         super().__init__(testbed, NUM_PUSHERS, NUM_VALUES, log)
+        self._is_sparse = is_sparse
         self._seed = self._num_updates = 0
         self.aggregator: FabricProcess
         try:
@@ -94,16 +96,13 @@ class GroupTraining(TestbedTraining):
         """Return a counter of all workers together."""
         return sum(worker.counters[name] for worker in self.workers)
 
-    def push_all(
-        self, meanwhile: Callable[[], None] | None = None, *, is_sparse: bool = False
-    ) -> list[bool]:
+    def push_all(self, meanwhile: Callable[[], None] | None = None) -> list[bool]:
         """Push an update of each worker; return which came in sums.
 
-        `is_sparse`: of a random half of all blocks. `meanwhile` is called when a member's update
-        goes to the aggregator, if one does.
+        `meanwhile` is called when a member's update goes to the aggregator, if one does.
         """
         before = self.count("grouped_updates")
-        futures = self._push(is_sparse=is_sparse)
+        futures = self._push()
         if meanwhile is not None:
             wait_until(
                 lambda: (
@@ -117,15 +116,13 @@ class GroupTraining(TestbedTraining):
                 meanwhile()
         return self._await_commits(futures)
 
-    def _push(
-        self, num_workers: int = NUM_PUSHERS, *, is_sparse: bool = False
-    ) -> list[Future[PushOutcome]]:
+    def _push(self, num_workers: int = NUM_PUSHERS) -> list[Future[PushOutcome]]:
         """Push an update of each of the first workers; it counts in `total`."""
         self._seed += 1
         futures: list[Future[PushOutcome]] = []
         for number, worker in enumerate(self.workers[:num_workers]):
             update = update_of(self._seed, number, NUM_VALUES)
-            if is_sparse:
+            if self._is_sparse:
                 rng = np.random.default_rng((self._seed, number))
                 rows = update.reshape(-1, BLOCK_VALUES)
                 rows[rng.permutation(len(rows))[len(rows) // 2 :]] = 0.0
@@ -192,10 +189,11 @@ class GroupTraining(TestbedTraining):
         return got
 
 
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
 def test_groups_are_exact_also_without_their_aggregator_or_the_controller(
-    testbed: Testbed, tmp_path: Path
+    testbed: Testbed, tmp_path: Path, is_sparse: bool
 ) -> None:
-    with GroupTraining(testbed, tmp_path / "log") as training:
+    with GroupTraining(testbed, tmp_path / "log", is_sparse=is_sparse) as training:
         wait_until(lambda: any(training.push_all()), "a group", LIMIT_S)
         training.check()
         assert training.server.tables.counters["sums"] > 0
@@ -221,15 +219,6 @@ def test_groups_are_exact_also_without_their_aggregator_or_the_controller(
         training.check()
         testbed.stop_controller()
         assert not any(training.push_all())
-        training.check()
-
-
-def test_sums_of_sparse_updates_are_exact(testbed: Testbed, tmp_path: Path) -> None:
-    with GroupTraining(testbed, tmp_path / "log") as training:
-        wait_until(lambda: any(training.push_all(is_sparse=True)), "a group", LIMIT_S)
-        training.check()
-        assert training.server.tables.counters["sums"] > 0
-        training.push_all()
         training.check()
 
 

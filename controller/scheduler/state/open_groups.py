@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..errors import UnknownTransferError
+from ..planning.sum_size import SumSize
 from ..transfers import TransferGrant, TransferGroup
 from .open_transfers import Carried, OpenTransfers
 
@@ -82,7 +83,8 @@ class OpenGroups:
             return group
         self._open.release((Carried.SUM, group.group_id), now_s)
         residual = self._open.residual
-        bits = max(member.request.bits for member in members)
+        size = SumSize()
+        bits = [size.add(member.request) for member in members][-1]
         start_s = max(now_s, group.gathered_s)
         links = residual.network.route(group.aggregator, group.server)
         spans = residual.plan(links, bits, start_s)

@@ -52,6 +52,8 @@ class Promotion:
 class _AppliedUpdate:
     request: TransferRequest
     step: float
+    carried: float
+    """See DivergenceBound."""
     commit_s: float
 
 
@@ -85,8 +87,8 @@ class ServerReplica:
         """Ids of updates that the replica holds and has not applied."""
         self._elsewhere = set(open_grants or ())
         """Ids of updates that are not sent to it."""
-        self._step_at_replica = options.earlier_step
-        """Of the last update that it has applied."""
+        self._carried_at_replica = options.earlier_step
+        """By the last update that it has applied."""
 
     @property
     def distance(self) -> float:
@@ -115,7 +117,7 @@ class ServerReplica:
             planned = self._planned.get(request.transfer_id)
             lacked.append(LackedUpdate(request=request, commit_s=commit_s, planned=planned))
         plan = plan_replica(
-            residual, lacked, self.host, now_s, bound, earlier_step=self._step_at_replica
+            residual, lacked, self.host, now_s, bound, earlier_step=self._carried_at_replica
         )
         found: list[TransferGrant] = []
         first = len(lacked) - len(new_grants)
@@ -145,8 +147,7 @@ class ServerReplica:
             self._elsewhere.remove(grant.request.transfer_id)
             self.version += 1
             return
-        step = self._next_step(grant)
-        self.lacked.append(_AppliedUpdate(_as_sent(grant), step, now_s))
+        self._lack(_as_sent(grant), now_s)
         self._catch_up()
 
     def is_expected(self, transfer_id: int) -> bool:
@@ -165,11 +166,10 @@ class ServerReplica:
         `earlier_step`: the most by which the momentum of its model can move that at once.
         """
         self.is_catching_up = False
-        self._step_at_replica = earlier_step
+        self._carried_at_replica = earlier_step
         lacked, self.lacked = self.lacked, deque()
         for each in lacked:
-            earlier_step = self._bound.step(earlier_step, each.request.norm)
-            self.lacked.append(replace(each, step=earlier_step))
+            self._lack(each.request, each.commit_s)
 
     def give_up(self, request: TransferRequest, now_s: float) -> None:
         """Forget an update that the server will not apply."""
@@ -184,15 +184,26 @@ class ServerReplica:
             self._open.release((Carried.REPLICA, transfer_id), now_s)
 
     def _next_step(self, grant: TransferGrant) -> float:
-        earlier = self.lacked[-1].step if self.lacked else self._step_at_replica
-        return self._bound.step(earlier, _as_sent(grant).norm)
+        return self._bound.step(self._carried, _as_sent(grant).norm)
+
+    @property
+    def _carried(self) -> float:
+        """What the updates that the server has applied have carried."""
+        return self.lacked[-1].carried if self.lacked else self._carried_at_replica
+
+    def _lack(self, request: TransferRequest, commit_s: float) -> None:
+        """Note the next update that the server has and the replica lacks."""
+        norm, earlier = request.norm, self._carried
+        step = self._bound.step(earlier, norm)
+        carried = self._bound.carried(earlier, norm, is_sparse=request.is_sparse)
+        self.lacked.append(_AppliedUpdate(request, step, carried, commit_s))
 
     def _catch_up(self) -> None:
         while self.lacked and self.lacked[0].request.transfer_id in self._received:
             done = self.lacked.popleft()
             self._received.remove(done.request.transfer_id)
             del self._planned[done.request.transfer_id]
-            self._step_at_replica = done.step
+            self._carried_at_replica = done.carried
             self.version += 1
 
     @staticmethod

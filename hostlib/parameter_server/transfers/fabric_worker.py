@@ -288,7 +288,7 @@ class FabricWorker(Closable):
                 payload=part.payload,
                 version=int(self.commits[part.shard]),
                 norm=each * self._step_scale,
-                sum_key=sum_key(self._definition, 0 if part.whole_bytes else part.num_keys),
+                sum_key=sum_key(self._definition, part.num_keys, part.whole_bytes),
                 whole_bytes=part.whole_bytes,
                 done=gathering.take,
             )

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ...control.stations.station import GroupHop, GroupLeft, StationReport
 from ...errors import HostlibError
 from ...peers.event_loop import EventLoop, Timer
-from ...peers.frames import Greeting, Purpose
+from ...peers.frames import MAX_BATCH_BYTES, Greeting, Purpose
 from ...peers.handshake import PeerCall
 from ..options import GENERATION, ClientOptions
 from ..tables.definition import TableDefinition
@@ -201,14 +201,16 @@ class GroupPath:
             self.leave(update, str(outcome))
 
 
-def sum_key(definition: TableDefinition, num_keys: int) -> int:
+def sum_key(definition: TableDefinition, num_keys: int, whole_bytes: int) -> int:
     """Return what updates have in common whose sum has the effect of each; 0: it has not.
 
-    `num_keys`: 0 for all sparse updates, each of which may have others.
+    `whole_bytes`: as of TransferRequested. Sums of sparse updates may grow up to it.
     """
-    if definition.optimiser.num_states or definition.staleness is not None:
+    is_apart = definition.optimiser.num_states or definition.staleness is not None
+    if is_apart or whole_bytes > MAX_BATCH_BYTES:
         return 0
-    return zlib.crc32(definition.pack() + f" {num_keys}".encode()) or 1
+    same = "sparse" if whole_bytes else num_keys
+    return zlib.crc32(definition.pack() + f" {same}".encode()) or 1
 
 
 def scaled(payload: memoryview, num_keys: int, factor: float) -> memoryview:

@@ -6,13 +6,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from switchfold.controller.scheduler.divergence import DivergenceBound
 from switchfold.controller.scheduler.grouping import AggregationPlaces, BatchPlan, plan_groups
 from switchfold.controller.scheduler.network import ResidualNetwork
 from switchfold.controller.scheduler.planning.sum_size import SumSize
+from switchfold.controller.scheduler.replication import LackedUpdate, plan_replica
+from switchfold.controller.scheduler.scheduler import SchedulerOptions, TransferScheduler
+from switchfold.controller.scheduler.state.server_replica import ReplicaOptions
+from switchfold.controller.scheduler.training.commit_order import CommitOrder
 from switchfold.controller.scheduler.transfers import TransferRequest
-from transfer_cases import SERVER, UPDATE_BYTES, push, star
+from transfer_cases import SERVER, UPDATE_BYTES, grants_of, make, push, star
 
 BELOW = frozenset(f"h{n}" for n in range(1, 7))
 
@@ -70,3 +76,69 @@ def test_switches_do_not_add_sparse_updates() -> None:
     assert not plan(requests, switches={"s1": BELOW}).groups
     (group,) = plan([push(n) for n in range(1, 7)], switches={"s1": BELOW}).groups
     assert (group.aggregator, group.server) == ("s1", SERVER)
+
+
+def test_a_late_sum_is_planned_again_with_its_size() -> None:
+    """All of its updates are at the host 0.3 s after their time."""
+    scheduler = make(6, places=AggregationPlaces(hosts=["a1"]), commit_order=CommitOrder.SEQUENCE)
+    for number in range(1, 7):
+        scheduler.submit(sparse(number, 2 * UPDATE_BYTES), 0.0)
+    grants = [grant for grant in grants_of(scheduler.decide(0.0)) if grant.group]
+    assert grants
+    group = grants[0].group
+    assert group is not None
+    late_s = group.gathered_s + 0.3
+    sums = [scheduler.gathered(grant.request.transfer_id, late_s) for grant in grants]
+    sent = sums[-1]
+    assert sent is not None
+    assert sent.gathered_s == pytest.approx(late_s)
+    sizes = SumSize()
+    bits = [sizes.add(grant.request) for grant in grants][-1]
+    assert bits > grants[0].request.bits
+    planned = sum((end_s - start_s) * rate for start_s, end_s, rate in sent.spans)
+    assert planned == pytest.approx(bits, rel=1e-6)
+
+
+def test_velocity_of_rows_that_a_push_leaves_out_is_in_the_bound() -> None:
+    """Rows keep their velocities, as those of the server do; some updates are of all rows."""
+    generator = np.random.default_rng(7)
+    momentum, num_rows, count = 0.9, 6, 200
+    requests, true_steps = [], []
+    velocity = np.zeros((num_rows, 3))
+    for number in range(1, count + 1):
+        is_sparse = bool(number % 7)
+        rows = generator.permutation(num_rows)[: 2 if is_sparse else num_rows]
+        update = generator.normal(size=(rows.size, 3)) * generator.choice([1e-3, 1.0, 10.0])
+        velocity[rows] = momentum * velocity[rows] + update
+        true_steps.append(float(np.linalg.norm(velocity[rows])))
+        norm = float(np.linalg.norm(update))
+        whole_bytes = 3 * UPDATE_BYTES if is_sparse else 0
+        requests.append(replace(push(number, worker="h1"), norm=norm, whole_bytes=whole_bytes))
+    lacked = [LackedUpdate(request=each, commit_s=0.0) for each in requests]
+    bound = DivergenceBound(div_max=float("inf"), momentum=momentum)
+    residual = ResidualNetwork(star(1, others={"r1": 100}))
+    steps = plan_replica(residual, lacked, "r1", 0.0, bound).steps
+    assert all(step >= true - 1e-9 for step, true in zip(steps, true_steps, strict=True))
+
+
+def test_a_commit_waits_for_what_an_old_velocity_may_move() -> None:
+    """After one of norm 5, and a small one that may be of other rows."""
+    bound = DivergenceBound(div_max=9.5, momentum=0.9)
+    scheduler = TransferScheduler(
+        star(3, others={"r1": 100}),
+        {SERVER: 0},
+        SchedulerOptions(
+            commit_order=CommitOrder.SEQUENCE,
+            replicas={SERVER: ReplicaOptions(host="r1", bound=bound)},
+        ),
+    )
+    for number, norm in enumerate((5.0, 0.001, 0.001), 1):
+        request = replace(sparse(number, 2 * UPDATE_BYTES), norm=norm)
+        scheduler.submit(request, 0.0)
+    for grant in grants_of(scheduler.decide(0.0)):
+        scheduler.delivered([grant.request.transfer_id], 3.0)
+    # With the second one, 5 + (0.9 x 5 + 0.001) is above 9.5.
+    assert scheduler.replica_distance(SERVER) == pytest.approx(5.0)
+    scheduler.replica_received([1], 4.0)
+    # All velocities may still be 5.001 together. Of dense updates, they would be 4.501.
+    assert scheduler.replica_distance(SERVER) == pytest.approx(4.501 + 4.5019)

@@ -29,6 +29,8 @@ OPEN = 8
         ({"norm": -1.0}, "TransferRequested.norm is -1.0"),
         ({"size_bytes": 0}, "TransferRequested.size_bytes is 0"),
         ({"size_bytes": (1 << 40) + 1}, "TransferRequested.size_bytes is 1099511627777"),
+        ({"whole_bytes": (1 << 40) + 1}, "TransferRequested.whole_bytes is 1099511627777"),
+        ({"size_bytes": 9, "whole_bytes": 8}, "whole_bytes is 8; it must be a whole number from 9"),
     ],
 )
 def test_request_that_makes_no_sense(tmp_path: Path, fields: dict[str, Any], text: str):

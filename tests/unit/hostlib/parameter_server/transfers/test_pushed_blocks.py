@@ -55,6 +55,10 @@ def test_only_the_blocks_travel_and_change(tmp_path: Path) -> None:
         assert dense.sum_key != asked[0].sum_key
         expected += values(9).reshape(-1, WIDTH)
         np.testing.assert_array_equal(fabric.get().result(WAIT_S), expected.reshape(-1))
+        scene.fake.next_sequence = 4
+        scene.cluster.restart(0)
+        np.testing.assert_array_equal(fabric.get().result(WAIT_S), expected.reshape(-1))
+        assert fabric.commits.tolist() == [4]
 
 
 def test_a_server_without_a_block_has_no_part() -> None:
@@ -68,11 +72,11 @@ def test_a_server_without_a_block_has_no_part() -> None:
         assert fabric.commits.tolist() == [int(shard == only.shard) for shard in range(2)]
 
 
-def test_sparse_updates_in_a_sum_count_as_if_each_came_alone() -> None:
+def test_sparse_updates_in_a_sum_count_as_if_each_came_alone(tmp_path: Path) -> None:
     """The first blocks are of all updates, the others of one or two."""
     pushed = [(0, 1, 5, 29), (0, 1, 6), (0, 1, 5)]
     policy = GroupPolicy(len(pushed), len(pushed), factor=0.5)
-    with TransferScene(policy, len(pushed) + 1) as scene:
+    with TransferScene(policy, len(pushed) + 1, folder=tmp_path) as scene:
         aggregator = scene.worker(len(pushed), aggregate=True, aggregate_address=LOOPBACK)
         members = [scene.worker(number) for number in range(len(pushed))]
         scene.fake.wait_for(worker(len(pushed)), "register")
@@ -86,8 +90,23 @@ def test_sparse_updates_in_a_sum_count_as_if_each_came_alone() -> None:
         assert [outcome.parts[0].is_summed for outcome in outcomes] == [True] * 3
         assert aggregator.gathered["sent_sums"] == 1
         got = members[0].get().result(WAIT_S)
-        np.testing.assert_array_equal(got, expected.reshape(-1)[:VALUES])
+        np.testing.assert_array_equal(got, expected.reshape(-1))
         assert members[0].commits.tolist() == [3]
+        scene.fake.next_sequence = 3
+        scene.cluster.restart(0)
+        got = members[0].get().result(WAIT_S)
+        np.testing.assert_array_equal(got, expected.reshape(-1))
+        assert members[0].commits.tolist() == [3]
+
+
+def test_updates_whose_sum_would_be_too_large_travel_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = "switchfold.hostlib.parameter_server.transfers.group_path"
+    monkeypatch.setattr(f"{module}.MAX_BATCH_BYTES", DEFINITION.num_blocks * ROW_BYTES - 1)
+    with TransferScene(grant_everything()) as scene:
+        fabric = scene.worker(0)
+        fabric.push_blocks(blocks_of(1), rows(1, 1)).result(WAIT_S)
+        (asked,) = scene.fake.said(worker(0), "requested")
+        assert asked.sum_key == 0
 
 
 @pytest.mark.parametrize(
