@@ -37,12 +37,21 @@ def await_known(worker: FabricWorker) -> None:
     wait_until(lambda: 0 in paths, "the worker has not heard of the replica")
 
 
-def push(scene: ReplicaScene, rounds: int, first_seed: int = 0) -> Pushed:
-    """Push updates of all workers in turn."""
+def push(
+    scene: ReplicaScene, rounds: int, first_seed: int = 0, *, is_sparse: bool = False
+) -> Pushed:
+    """Push updates of all workers in turn; sparse ones are of a random half of all blocks."""
     pushed: Pushed = []
     for seed in range(first_seed, first_seed + rounds * len(scene.workers)):
-        update = update_of(seed)
-        pushed.append((update, scene.workers[seed % len(scene.workers)].push(update)))
+        update, worker = update_of(seed), scene.workers[seed % len(scene.workers)]
+        if is_sparse:
+            rows = update.reshape(scene.definition.num_blocks, -1)
+            order = np.random.default_rng(seed).permutation(len(rows))
+            blocks, others = np.split(order, [len(rows) // 2])
+            rows[others] = 0.0
+            pushed.append((update, worker.push_blocks(blocks, rows[blocks])))
+        else:
+            pushed.append((update, worker.push(update)))
     return pushed
 
 
@@ -141,16 +150,17 @@ def true_distances(scene: ReplicaScene) -> list[tuple[float, float]]:
     return found
 
 
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_true_distance_is_within_the_bound_and_that_within_div_max(
-    tmp_path: Path, momentum: float
+    tmp_path: Path, momentum: float, is_sparse: bool
 ) -> None:
     norm = float(np.linalg.norm(update_of(0)))
     div_max = 0.1 * 3 * norm / (1 - momentum)
     sgd = Sgd(learning_rate=0.1, momentum=momentum)
     with ReplicaScene(tmp_path, optimiser=sgd, div_max=div_max, replica_mbit=2, **PATIENT) as scene:
         scene.await_replica()
-        assert are_granted(push(scene, 30))
+        assert are_granted(push(scene, 30, is_sparse=is_sparse))
         scene.await_drained()
         wait_until(
             lambda: scene.events("replicated")[-1]["replica_version"] == 60, "the end is not logged"
