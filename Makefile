@@ -50,6 +50,13 @@ $(VENV)/.torch-installed: $(VENV)/.dev-installed
 	@$(TOLD) 'Installing $(TORCH)' build/install-torch.log $(PIP) '$(TORCH)'
 	@touch $@
 
+# Ray has a lock of its own, with what the other lock names as well in the same versions.
+RAY_LOCK := requirements-ray.txt
+$(VENV)/.ray-installed: $(RAY_LOCK) $(VENV)/.torch-installed
+	@$(TOLD) 'Installing what $(RAY_LOCK) names into $(VENV)' build/install-ray.log \
+	  $(PIP) --require-hashes --requirement $(RAY_LOCK)
+	@touch $@
+
 ##@ Start here
 demo: $(VENV)/.run-installed ## Train a model on 4 workers, gradients summed inside a P4 switch; leaves report/
 	$(BIN)/switchfold demo
@@ -64,8 +71,7 @@ deps: $(VENV)/.dev-installed ## Set up the development environment in .venv, of 
 
 deps-torch: $(VENV)/.torch-installed ## deps, and the PyTorch that the backend is tested with (TORCH=torch==2.13.0)
 
-deps-ray: $(VENV)/.torch-installed ## deps-torch, and the Ray that docs/clusters/ray.md was tried with (RAY=ray[train]==2.60.0)
-	@$(TOLD) 'Installing $(RAY)' build/install-ray.log $(PIP) --constraint $(LOCK) '$(RAY)'
+deps-ray: $(VENV)/.ray-installed ## deps-torch, and Ray, of the versions in requirements-ray.txt
 
 # Tools of their own environment: what they need is not what we test with.
 TOOLS := build/tools/bin
@@ -76,15 +82,18 @@ $(TOOLS)/.installed: Makefile
 
 # Of every Python that we support, without the address of an index. Keeps the versions that still fit, unless UPGRADE=--upgrade.
 UPGRADE :=
-lock: $(TOOLS)/.installed ## Renew requirements-dev.txt from pyproject.toml; UPGRADE=--upgrade for the newest versions
+COMPILE = UV_CUSTOM_COMPILE_COMMAND='make lock' $(TOOLS)/uv pip compile --quiet --universal --python-version 3.11 \
+  --generate-hashes --no-emit-index-url --no-emit-find-links $(UPGRADE)
+lock: $(TOOLS)/.installed ## Renew both locks from pyproject.toml and RAY=ray[train]==2.60.0; UPGRADE=--upgrade for the newest versions
 	echo '$(TORCH)' >build/torch.txt
-	UV_CUSTOM_COMPILE_COMMAND='make lock' $(TOOLS)/uv pip compile --quiet --universal --python-version 3.11 \
-	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package torch --constraint build/torch.txt \
-	  $(UPGRADE) --extra controller --extra dev --extra docs --extra latency --extra postgres --extra torch \
+	$(COMPILE) --no-emit-package torch --constraint build/torch.txt \
+	  --extra controller --extra dev --extra docs --extra latency --extra postgres --extra torch \
 	  --output-file $(LOCK) pyproject.toml
+	echo '$(RAY)' >build/ray.txt
+	$(COMPILE) --constraint $(LOCK) --output-file $(RAY_LOCK) build/ray.txt
 	@$(MAKE) --no-print-directory licences
 
-licences: $(VENV)/.torch-installed ## Renew docs/licences.md from what is installed
+licences: $(VENV)/.ray-installed ## Renew docs/licences.md from what is installed
 	$(BIN)/python docs/build_licences.py
 
 # A version with known vulnerabilities: if it passes, there are no data, and the rest would pass for the same reason.
@@ -94,7 +103,7 @@ audit: $(TOOLS)/.installed ## Look for known vulnerabilities of the locked packa
 	@echo '$(KNOWN)' >build/known.txt
 	@$(AUDIT) --requirement build/known.txt >build/known.log 2>&1; grep -q '^Found [0-9]* known vuln' build/known.log || \
 	  { cat build/known.log; echo "error: nothing was audited: this machine cannot get the data on vulnerabilities of PyPI"; exit 2; }
-	@{ sed -n 's/^\([a-z0-9].*==.*\) \\$$/\1/p' $(LOCK); echo '$(TORCH)'; } >build/audited.txt
+	@{ sed -n 's/^\([a-z0-9].*==.*\) \\$$/\1/p' $(LOCK) $(RAY_LOCK) | sort -u; echo '$(TORCH)'; } >build/audited.txt
 	$(AUDIT) --requirement build/audited.txt
 
 switch: $(VENV)/.run-installed ## Build the embedded switch's native code for the committed programs

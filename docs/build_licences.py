@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of licences.md: the packages of the lock, with what their metadata says.
+"""Writes the tables of licences.md: the packages of the locks, with what their metadata says.
 
 Tools for this compare whole strings with a list, or search for a part: "MIT AND GPL-3.0-only" would
 need an entry of its own, or pass as MIT.
@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
-LOCK = ROOT / "requirements-dev.txt"
+LOCKS = (ROOT / "requirements-dev.txt", ROOT / "requirements-ray.txt")
 PAGE = ROOT / "docs" / "licences.md"
 RUN_TIME_EXTRAS = ("controller", "latency", "torch")
 ALLOWED = {
@@ -42,12 +42,15 @@ def project() -> dict[str, Any]:
 
 
 def locked() -> dict[str, list[str]]:
-    """Return the versions of each package in the lock, and of torch, which is not in it."""
+    """Return the versions of each package in the locks, and of torch, which is in none."""
     found: dict[str, list[str]] = {}
-    for line in re.findall(r"^[a-z0-9][^\\#\n]*", LOCK.read_text("utf-8"), re.MULTILINE):
+    text = "\n".join(lock.read_text("utf-8") for lock in LOCKS)
+    for line in re.findall(r"^[a-z0-9][^\\#\n]*", text, re.MULTILINE):
         requirement = Requirement(line)
         pin = next(iter(requirement.specifier)).version
-        found.setdefault(canonicalize_name(requirement.name), []).append(pin)
+        pins = found.setdefault(canonicalize_name(requirement.name), [])
+        if pin not in pins:  # by the other lock
+            pins.append(pin)
     for built in project()["tool"]["uv"]["dependency-metadata"]:
         found[built["name"]] = [built["version"]]
     return found
@@ -150,7 +153,7 @@ def main() -> None:
     try:
         tables = [_table(names, versions) for names in (run_time, versions.keys() - run_time)]
     except PackageNotFoundError as error:
-        sys.exit(f"error: {error.name} is not installed: run make deps-torch")
+        sys.exit(f"error: {error.name} is not installed: run make deps-ray")
     PAGE.write_text(_TABLE.sub(lambda _: tables.pop(0), PAGE.read_text("utf-8")), "utf-8")
 
 

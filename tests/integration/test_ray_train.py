@@ -22,13 +22,14 @@ from deployed_lan import HERE, HOSTS, deploy
 from plain_lan import PlainLan
 from switchfold.bmv2_topos import Testbed, single_switch
 from switchfold.bmv2_topos.processes.rendezvous import PLACES_FILE
+from time_bound import wait_until
 from torch_ranks import require_torch
 
 require_torch()
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
     pytest.mark.skipif(
         importlib.util.find_spec("ray") is None, reason="Ray is not here: make deps-ray"
     ),
@@ -40,17 +41,42 @@ PATHS = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHO
 RAY = shlex.quote(str(Path(sys.executable).with_name("ray")))
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DEFAULT_OBJECT_STORE_MAX_MEMORY_BYTES": "100000000",  # else a third of the machine's memory
+    "RAY_OVERRIDE_RESOURCES": '{"CPU": 3}',  # a node on which all ranks have a core, wherever this is
+    # Other tests run on this machine: it may be slow, and its memory is not Ray's to watch.
     "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "600",
+    "RAY_gcs_server_port_wait_time_s": "600",
+    "RAY_worker_register_timeout_seconds": "600",
+    "RAY_memory_monitor_refresh_ms": "0",
+    "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",  # a node that ends has nothing left to do
     "PYTHONPATH": PATHS,
 }
-"""The time is for machines on which other tests run."""
+
+
+def processes_with(folder: Path) -> list[str]:
+    """Return the command lines of the processes whose Ray has its files in a folder."""
+    mark = f"RAY_TMPDIR={folder}".encode()
+    found: list[str] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                found.append((process / "cmdline").read_text("utf-8").replace("\0", " "))
+        except (FileNotFoundError, PermissionError, ProcessLookupError):
+            continue  # it has ended, or is another user's
+    return found
+
+
+def await_end_of_ray(folder: Path) -> None:
+    """Wait for Ray's own processes, which end by themselves once the program that Ray served has."""
+    wait_until(lambda: not processes_with(folder), lambda: "\n".join(processes_with(folder)), 300)
 
 
 @pytest.fixture
 def short() -> Iterator[Path]:
-    """Return a folder for the sockets of Ray, whose paths must be short."""
-    with tempfile.TemporaryDirectory(prefix="sf-", ignore_cleanup_errors=True) as folder:
+    """Return a folder for Ray's files: the paths of its sockets must be short."""
+    with tempfile.TemporaryDirectory(prefix="sf-") as folder:
         yield Path(folder)
+        await_end_of_ray(Path(folder))
 
 
 def train_on_a_testbed(folder: Path, short: Path, script: Path, *options: str) -> str:
@@ -71,7 +97,7 @@ def train_on_a_testbed(folder: Path, short: Path, script: Path, *options: str) -
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=800,
+            timeout=1500,
         )
     assert done.returncode == 0, done.stdout
     return done.stdout
@@ -98,6 +124,7 @@ def lan() -> Iterator[PlainLan]:
     with PlainLan(Path(tempfile.mkdtemp(prefix="sf-")), (HERE, *HOSTS)) as made:
         deploy(made)
         yield made
+        await_end_of_ray(made.folder)
 
 
 @pytest.mark.root
@@ -114,20 +141,18 @@ def test_nodes_of_a_cluster_train_over_the_switch(lan: PlainLan) -> None:
             role = f"--address {head}" if number else "--head"
             node = lan.start(
                 host,
-                f"{begin} && exec {RAY} start --block --num-cpus 3"
-                f" --object-store-memory 100000000 --node-ip-address {host} {role}",
+                f"{begin} && exec {RAY} start --block --node-ip-address {host} {role}",
             )
             stack.callback(node.communicate, timeout=240)
-            stack.callback(
-                node.terminate
-            )  # it ends its processes, which have sessions of their own
+            # It ends its processes, which have sessions of their own.
+            stack.callback(node.terminate)
             assert node.stdout is not None
             printed: list[str] = []
             while not any("Ray runtime started" in line for line in printed):
                 printed.append(node.stdout.readline())
                 assert printed[-1], "".join(printed)
         command = f"{sys.executable} {EXAMPLE} --workers 3 --steps 20 --one-per-node"
-        said = lan.run(HOSTS[0], f"{begin} && RAY_ADDRESS={head} {command}", timeout_s=800)
+        said = lan.run(HOSTS[0], f"{begin} && RAY_ADDRESS={head} {command}", timeout_s=1500)
     assert "backend switchfold: loss " in said
     assert "3 workers on 3 nodes have the same model" in said
     shown = lan.run(HERE, ". switchfold-deployment/operator.env && switchfold switch show s1")

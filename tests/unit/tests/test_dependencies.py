@@ -1,18 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The lock holds what pyproject.toml asks for, with hashes; every run-time package may be used."""
+"""The locks hold what is asked for, with hashes; every run-time package may be used."""
 
 from __future__ import annotations
 
 import re
 from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from docs import build_licences
-from docs.build_licences import LOCK, PAGE, ROOT, licence, locked, project, run_time_names
+from docs.build_licences import LOCKS, PAGE, ROOT, licence, locked, project, run_time_names
 
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 PYTHONS = ("3.11", "3.12", "3.13")
@@ -31,8 +32,9 @@ def torch_build() -> dict[str, object]:
 
 
 def entries() -> list[str]:
-    """Return the lock's entries, each with its hashes on the lines that it continues on."""
-    lines = [line for line in LOCK.read_text("utf-8").splitlines() if not line.startswith("#")]
+    """Return the entries of both locks, each with its hashes on the lines that it continues on."""
+    text = "\n".join(lock.read_text("utf-8") for lock in LOCKS)
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
     whole = "\n".join(line for line in lines if not line.strip().startswith("#"))
     return [entry for entry in whole.replace("\\\n", " ").splitlines() if entry]
 
@@ -50,15 +52,15 @@ def test_the_lock_satisfies_pyproject(text: str) -> None:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_the_lock_has_one_version_of_each_package_for_each_python(python: str) -> None:
+def test_the_locks_have_one_version_of_each_package_for_each_python(python: str) -> None:
     machine = {"python_version": python, "python_full_version": f"{python}.99"}
-    taken: list[str] = []
+    taken: set[tuple[str, str]] = set()
     for entry in entries():
         requirement = Requirement(entry.split(" --hash")[0])
         marker = requirement.marker
         if marker is None or marker.evaluate({**machine, "sys_platform": "linux"}):
-            taken.append(canonicalize_name(requirement.name))
-    assert sorted(taken) == sorted(locked().keys() - {"torch"})
+            taken.add((canonicalize_name(requirement.name), str(requirement.specifier)))
+    assert sorted(name for name, _ in taken) == sorted(locked().keys() - {"torch"})
 
 
 def test_every_entry_is_one_version_with_hashes() -> None:
@@ -67,8 +69,9 @@ def test_every_entry_is_one_version_with_hashes() -> None:
     assert [entry[:60] for entry in entries() if not re.fullmatch(form, entry)] == []
 
 
-def test_the_lock_names_no_index() -> None:
-    text = LOCK.read_text("utf-8")
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
+def test_the_locks_name_no_index(lock: Path) -> None:
+    text = lock.read_text("utf-8")
     assert "://" not in text
     assert not re.search(r"^-", text, re.MULTILINE)
 
@@ -88,7 +91,12 @@ def test_what_torch_needs_is_what_its_metadata_says() -> None:
     assert {str(Requirement(text)) for text in build["requires-dist"]} == needed
 
 
-def test_the_page_lists_the_lock() -> None:
+def test_the_locked_ray_is_the_makefiles() -> None:
+    (version_of_ray,) = locked()["ray"]
+    assert f"RAY ?= ray[train]=={version_of_ray}\n" in MAKEFILE, "make lock"
+
+
+def test_the_page_lists_the_locks() -> None:
     listed = {name: versions for name, (versions, _) in build_licences.read_page().items()}
     assert listed == {name: ", ".join(pins) for name, pins in locked().items()}, "make licences"
 
