@@ -41,8 +41,8 @@ PATHS = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHO
 RAY = shlex.quote(str(Path(sys.executable).with_name("ray")))
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_DEFAULT_OBJECT_STORE_MAX_MEMORY_BYTES": "100000000",  # else a third of the machine's memory
-    "RAY_OVERRIDE_RESOURCES": '{"CPU": 3}',  # a node on which all ranks have a core, wherever this is
+    "RAY_DEFAULT_OBJECT_STORE_MAX_MEMORY_BYTES": "100000000",  # else a third of the machine's
+    "RAY_OVERRIDE_RESOURCES": '{"CPU": 3}',  # a core for each rank, however many there are
     # Other tests run on this machine: it may be slow, and its memory is not Ray's to watch.
     "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "600",
     "RAY_gcs_server_port_wait_time_s": "600",
@@ -67,7 +67,7 @@ def processes_with(folder: Path) -> list[str]:
 
 
 def await_end_of_ray(folder: Path) -> None:
-    """Wait for Ray's own processes, which end by themselves once the program that Ray served has."""
+    """Wait for Ray's own processes, which end by themselves after the program that they serve."""
     wait_until(lambda: not processes_with(folder), lambda: "\n".join(processes_with(folder)), 300)
 
 
