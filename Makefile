@@ -234,7 +234,7 @@ format: $(VENV)/.dev-installed ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.dev-installed ## Build build/docs: the pages, and the reference of what is public; checks every link
-	$(BIN)/mkdocs build --quiet --strict
+	@$(TOLD) 'Building build/docs' build/docs.log $(BIN)/mkdocs build --strict
 
 screens: $(VENV)/.dev-installed ## Take the pictures docs/images/screen_*.png again, from testbeds (needs root, chromium and chromedriver)
 	$(BIN)/python docs/build_screens.py
