@@ -8,8 +8,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ..api.operator_client import OperatorClient
@@ -28,7 +26,13 @@ from .doctor.system import (
     check_switch_state,
 )
 from .doctor.testbeds import check_testbeds
-from .output import controller_option, json_option, print_json, switch_credentials_option
+from .output import (
+    controller_option,
+    json_option,
+    print_grid,
+    print_json,
+    switch_credentials_option,
+)
 
 _COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "red"}
 
@@ -128,11 +132,10 @@ def _check_system(
 
 
 def print_checks(checks: list[Check]) -> None:
-    """Print verdicts, each with what to do."""
-    table = Table.grid(padding=(0, 2))
+    """Print verdicts, each with what to do; in a narrow terminal, texts wrap, and none is cut."""
+    rows: list[tuple[str | Text, ...]] = []
     for check in checks:
-        status = Text(check.status, _COLOURS[check.status])
-        table.add_row(status, Text(check.name), Text(check.text))
+        rows.append((Text(check.status, _COLOURS[check.status]), check.name, check.text))
         if check.remedy:
-            table.add_row("", "", Text.assemble(("do:", "bold"), " ", check.remedy))
-    Console().print(table)
+            rows.append(("", "", Text.assemble(("do:", "bold"), " ", check.remedy)))
+    print_grid(rows)

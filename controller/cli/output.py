@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import json
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -123,23 +123,60 @@ def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[obje
     In a narrow terminal, cells wrap between words, and where that leaves columns too narrow, each
     row becomes a block of lines. No text is cut off, and no line is longer than the terminal.
     """
+    console = Console()
+    console.print(fitted_table(title, columns, rows, console.width))
+
+
+def fitted_table(
+    title: str,
+    columns: Iterable[str],
+    rows: Iterable[Iterable[object]],
+    width: int,
+    *,
+    right: Container[str] = (),
+) -> Table | Text:
+    """Return the table of `print_table` for a terminal of `width` columns.
+
+    Columns of numbers are aligned to the right, and those in `right`, whose numbers are texts.
+    """
     heads = list(columns)
     cells = [list(row) for row in rows]
     texts = [[str(cell) for cell in row] for row in cells]
-    console = Console()
-    widths = _widths([heads, *texts], console.width)
+    widths = _widths([heads, *texts], width - 3 * len(heads) - 1)
     if widths is None:
-        _print_blocks(title, heads, texts, console.width)
-        return
+        return Text("\n".join(_blocks(title, heads, texts, width)))
     table = Table(title=title, title_justify="left")
-    for index, (head, width) in enumerate(zip(heads, widths, strict=True)):
-        is_number = all(isinstance(row[index], int | float) for row in cells)
+    for index, (head, column) in enumerate(zip(heads, widths, strict=True)):
+        is_number = bool(cells) and all(isinstance(row[index], int | float) for row in cells)
+        is_right = is_number or head in right
         table.add_column(
-            head, justify="right" if is_number and cells else "left", width=width, overflow="fold"
+            head, justify="right" if is_right else "left", width=column, overflow="fold"
         )
-    for row in texts:
-        table.add_row(*map(Text, row))  # names are not markup
-    console.print(table)
+    for row in cells:
+        table.add_row(*map(_as_text, row))
+    return table
+
+
+def print_grid(rows: Iterable[Sequence[str | Text]]) -> None:
+    """Print rows without lines between; cells wrap as those of `print_table`, and none is cut."""
+    console = Console()
+    cells = [[_as_text(cell) for cell in row] for row in rows]
+    gaps = 2 * (max(map(len, cells), default=1) - 1)
+    widths = _widths([[cell.plain for cell in row] for row in cells], console.width - gaps)
+    if widths is None:
+        for row in cells:
+            console.print(Text(" ").join(cell for cell in row if cell), overflow="fold")
+        return
+    grid = Table.grid(padding=(0, 2))
+    for width in widths:
+        grid.add_column(width=width, overflow="fold")
+    for row in cells:
+        grid.add_row(*row)
+    console.print(grid)
+
+
+def _as_text(cell: object) -> Text:
+    return cell if isinstance(cell, Text) else Text(str(cell))  # names are not markup
 
 
 def print_counts(
@@ -156,21 +193,21 @@ def print_counts(
         click.echo(f"  the other {len(counted) - len(shown)} outcomes are zero")
 
 
-def _print_blocks(
+def _blocks(
     title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], width: int
-) -> None:
-    """Print a line for each cell, after the head of its column."""
+) -> Iterator[str]:
+    """Return a line for each cell, after the head of its column."""
     left = max(map(len, heads)) + 4
-    click.echo("\n".join(textwrap.wrap(title, width)))
+    yield from textwrap.wrap(title, width)
     for row in rows:
-        click.echo()
+        yield ""
         for head, text in zip(heads, row, strict=True):
             lines = textwrap.wrap(text, max(width - left, 1)) or [""]
-            click.echo(f"  {head:<{left - 2}}" + f"\n{'':<{left}}".join(lines))
+            yield f"  {head:<{left - 2}}" + f"\n{'':<{left}}".join(lines)
 
 
-def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
-    """Return the width of every column: words stay whole while the terminal has room for them.
+def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
+    """Return the width of every column: words stay whole while all columns have room for them.
 
     None if a column would be narrower than its words and than `_LEAST_WIDTH`.
     """
@@ -179,7 +216,7 @@ def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
     widths = [
         max((len(word) for cell in cells for word in cell.split()), default=1) for cells in columns
     ]
-    spare = width - 3 * len(columns) - 1 - sum(widths)
+    spare = room - sum(widths)
     while spare < 0:
         widest = widths.index(max(widths))
         if widths[widest] <= _LEAST_WIDTH:

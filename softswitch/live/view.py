@@ -21,8 +21,8 @@ from rich.text import Text
 from .sampler import Sample, Sampler
 
 INTERVAL_S = 1.0
-FILE_COLUMNS = 120
-"""Width of the tables in a file."""
+FILE_COLUMNS = 80
+"""Width of the tables in a file: a terminal that shows it has as many."""
 logger = logging.getLogger(__name__)
 
 
@@ -134,7 +134,7 @@ def render(sample: Sample, *, ends: str = "   q ends") -> Group:
     """Return a sample as tables; `ends` says how to end the view."""
     head = Text(f"{sample.program}   CPU {sample.cpu:.0%} of a core{ends}", style="bold")
     errors = ", ".join(f"{name} {count}" for name, count in sample.parser_errors.items())
-    parts: list[Text | Table] = [head, _ports(sample)]
+    parts: list[Text | Table] = [head, _ports(sample), _drops(sample)]
     if sample.tables:
         parts.append(_tables(sample))
     if sample.entries:
@@ -143,25 +143,33 @@ def render(sample: Sample, *, ends: str = "   q ends") -> Group:
     return Group(*parts)
 
 
-def _grid(title: str, left: tuple[str, ...], right: tuple[str, ...], last: str = "") -> Table:
+def _grid(title: str, left: tuple[str, ...], right: tuple[str, ...]) -> Table:
+    """Return a table whose numbers are whole in any terminal of 80 columns: names are folded."""
     grid = Table(title=title, title_justify="left", box=None, expand=False, pad_edge=False)
     for name in left:
-        grid.add_column(name, overflow="ellipsis", no_wrap=True)
+        grid.add_column(name, overflow="fold")
     for name in right:
         grid.add_column(name, justify="right", no_wrap=True)
-    if last:
-        grid.add_column(last, overflow="fold", min_width=30)
     return grid
 
 
 def _ports(sample: Sample) -> Table:
-    numbers = ("in pkt/s", "in bit/s", "out pkt/s", "out bit/s")
-    grid = _grid("ports", ("port", ""), numbers, "drops, impairments (total)")
+    grid = _grid("ports", ("port", ""), ("in pkt/s", "in bit/s", "out pkt/s", "out bit/s"))
     for port in sample.ports:
         rates = (si(value) for value in (port.rx_pps, port.rx_bps, port.tx_pps, port.tx_bps))
-        drops = ", ".join(f"{name} {count}" for name, count in port.drops.items())
-        grid.add_row(str(port.number), port.spec, *rates, drops)
+        grid.add_row(str(port.number), port.spec, *rates)
     return grid
+
+
+def _drops(sample: Sample) -> Text:
+    """Return a line for each port that has dropped or impaired packets."""
+    lines = [
+        f"  port {port.number}: "
+        + ", ".join(f"{name} {count:,}" for name, count in port.drops.items())
+        for port in sample.ports
+        if port.drops
+    ]
+    return Text("\n".join(("drops, impairments (total)", *(lines or ["  none"]))))
 
 
 def _tables(sample: Sample) -> Table:

@@ -14,7 +14,8 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from switchfold.softswitch import Switch, compile_program
-from switchfold.softswitch.live import Sampler
+from switchfold.softswitch.live import Sample, Sampler
+from switchfold.softswitch.live.sampler import EntryRates, PortRates, TableRates
 from switchfold.softswitch.live.view import render, si, summary
 from time_bound import wait_until
 
@@ -78,3 +79,34 @@ def test_rates_have_prefixes() -> None:
         "2.50 M",
         "10.00 G",
     ]
+
+
+def test_numbers_are_whole_and_nothing_is_cut_at_80_columns() -> None:
+    rates = {"rx_pps": 123_456.0, "rx_bps": 9.99e9, "tx_pps": 234_567.0, "tx_bps": 8.88e9}
+    drops = {"dropped_by_program": 123_456_789, "tx_queue_full": 23_456_789}
+    name, total = "SwitchfoldIngress." + "Q" * 70, 987_654_321_012
+    sample = Sample(
+        program="switchfold_wide",
+        cpu=0.5,
+        ports=(PortRates(number=12, spec="interface:enp129s0f0np0", drops=drops, **rates),),
+        tables=(
+            TableRates(
+                name=name, entries=1_048_576, hits=total, misses=total,
+                hits_pps=345_678.0, misses_pps=456_789.0,
+            ),
+        ),
+        entries=(
+            EntryRates(table=name, match="W" * 60, pps=567_890.0, packets=total, octets=total),
+        ),
+        parser_errors={"PacketTooShort": 1},
+    )  # fmt: skip
+    out = StringIO()
+    Console(file=out, width=80).print(render(sample))
+    text = out.getvalue()
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text
+    assert (text.count("Q"), text.count("W")) == (2 * 70, 60)
+    assert text.count(f"{total:,}") == 4
+    whole = ("12", "123.46 k", "9.99 G", "234.57 k", "8.88 G", "1,048,576", "345.68 k", "456.79 k")
+    lines = ("port 12: dropped_by_program 123,456,789, tx_queue_full 23,456,789", "567.89 k")
+    assert [each for each in (*whole, *lines) if each not in text] == []

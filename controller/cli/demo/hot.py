@@ -11,12 +11,12 @@ from contextlib import ExitStack
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from ..hot.figures import figures_of
 from ..hot.plan import Offload, TablePlan, TableWorkload
 from ..hot.rig import Mode, TableRig, TableRun, Variant
 from ..hot.steps import epoch_steps
+from ..output import fitted_table
 from .progress import compile_once, phase
 from .proofs import Proof, print_proofs
 
@@ -162,12 +162,11 @@ def _same_accuracy(run: TableRun, without: TableRun) -> Proof:
 
 
 def _print_runs(runs: Sequence[TableRun], console: Console) -> None:
-    table = Table(title="What reached the servers, of what workers asked", title_justify="left")
-    table.add_column("offload")
-    for name in _COLUMNS:
-        table.add_column(name, justify="right")
+    rows: list[tuple[str, ...]] = []
     for run in runs:
         figures = figures_of(run)
         shown = (form.format(figures[name]) for name, form in _COLUMNS.items())
-        table.add_row(run.plan.offload, *shown)
-    console.print(table)
+        rows.append((run.plan.offload, *shown))
+    title = "What reached the servers, of what workers asked"
+    heads = ("offload", *_COLUMNS)
+    console.print(fitted_table(title, heads, rows, console.width, right=_COLUMNS))

@@ -15,7 +15,6 @@ from typing import Any, Final
 from rich import progress as bars
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from ....bmv2_topos.processes.daemons import Variant, program_files
@@ -24,10 +23,12 @@ from ....softswitch.compilation.runtime_library import build_runtime
 from ...api.operator_api import operator_pb2 as pb
 from ...api.operator_client import OperatorClient
 from ...errors import ControllerError
+from ..output import fitted_table
 from .schedule import Schedule
 
 _INTERVAL_S: Final = 0.5
 _TAIL_BYTES: Final = 4096
+_FIGURES: Final = ("epoch", "loss", "held-out accuracy", "MB to switch", "MB from switch")
 _AGGREGATING: Final = frozenset({"absorbed", "completed"})
 
 
@@ -120,10 +121,7 @@ class Progress:
         return now - sum(c.packets for c in self._before.counts if c.outcome in _AGGREGATING)
 
     def _view(self) -> Group:
-        table = Table(title=f"training, {self._schedule.epochs} epochs", title_justify="left")
-        table.add_column("worker")
-        for name in ("epoch", "loss", "held-out accuracy", "MB to switch", "MB from switch"):
-            table.add_column(name, justify="right")
+        rows: list[tuple[str, ...]] = []
         ports = zip(self._now.ports, self._before.ports, strict=True)
         links = {
             now.host: (now.bytes_in - old.bytes_in, now.bytes_out - old.bytes_out)
@@ -133,14 +131,19 @@ class Progress:
             host = log.stem.rpartition("-")[2]
             state = last_progress(log)
             up, down = links.get(host, (0, 0))
-            table.add_row(
-                host,
-                f"{state['epoch'] + 1}" if state else "",
-                f"{state['loss']:.4f}" if state else "",
-                f"{state['accuracy']:.3f}" if "accuracy" in state else "",
-                f"{up / 1e6:.1f}",
-                f"{down / 1e6:.1f}",
+            rows.append(
+                (
+                    host,
+                    f"{state['epoch'] + 1}" if state else "",
+                    f"{state['loss']:.4f}" if state else "",
+                    f"{state['accuracy']:.3f}" if "accuracy" in state else "",
+                    f"{up / 1e6:.1f}",
+                    f"{down / 1e6:.1f}",
+                )
             )
+        title = f"training, {self._schedule.epochs} epochs"
+        width = self._console.width
+        table = fitted_table(title, ("worker", *_FIGURES), rows, width, right=_FIGURES)
         note = self._note or f"{self._aggregated():,} packets aggregated in the switch"
         return Group(table, Text(note))
 

@@ -11,9 +11,10 @@ from typing import Final
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from ....hostlib.slots.wire import Outcome
+from ..output import fitted_table
 from .record import RunRecord
 
 MIN_ACCURACY: Final = 0.92
@@ -46,14 +47,15 @@ def check_proofs(run: RunRecord) -> list[Proof]:
 
 def print_proofs(proofs: Sequence[Proof], console: Console) -> None:
     """Print claims with their marks and what was measured."""
-    table = Table(title="Proofs", title_justify="left")
-    table.add_column("")
-    table.add_column("claim")
-    table.add_column("measured")
-    for proof in proofs:
-        mark = "[bold green]proved[/]" if proof.is_proved else "[bold red]FAILED[/]"
-        table.add_row(mark, proof.claim, proof.measured)
-    console.print(table)
+    rows = [
+        (
+            Text("proved", "bold green") if proof.is_proved else Text("FAILED", "bold red"),
+            proof.claim,
+            proof.measured,
+        )
+        for proof in proofs
+    ]
+    console.print(fitted_table("Proofs", ("", "claim", "measured"), rows, console.width))
 
 
 def _accuracy(run: RunRecord) -> Proof:

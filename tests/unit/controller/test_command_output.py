@@ -10,7 +10,11 @@ import io
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
+from switchfold.controller.cli.demo.proofs import Proof, print_proofs
+from switchfold.controller.cli.doctor.check import Check, Status
+from switchfold.controller.cli.doctor_command import print_checks
 from switchfold.controller.cli.output import print_counts, print_table
 
 
@@ -80,3 +84,55 @@ def test_columns_that_would_be_too_narrow_become_lines(
     assert lines[2] == "  job       " + "a" * 63
     assert lines[5:7] == ["  switches  " + "b" * 63 + ",", "            " + "c" * 63]
     assert lines[12] == "  job       short"
+
+
+@st.composite
+def verdicts(draw: st.DrawFn) -> list[Check]:
+    """Return checks whose words are short or longer than the terminal; not of letters of heads."""
+    word = st.text("bceghj-", min_size=1, max_size=120).filter(lambda text: text.strip("-"))
+    texts = st.lists(word, max_size=12).map(" ".join)
+    made = st.builds(Check, name=word, status=st.sampled_from(Status), text=texts, remedy=texts)
+    return draw(st.lists(made, min_size=1, max_size=4))
+
+
+@settings(max_examples=60)
+@given(verdicts(), st.sampled_from((20, 40, 80, 132)))
+def test_any_verdicts_fit_and_keep_every_letter(checks: list[Check], columns: int) -> None:
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
+        patch.setenv("COLUMNS", str(columns))
+        print_checks(checks)
+    text = out.getvalue()
+    assert max(map(len, text.splitlines())) <= columns
+    assert "…" not in text
+    for letter in "bceghj":
+        cells = (cell for check in checks for cell in (check.name, check.text, check.remedy))
+        assert text.count(letter) == sum(cell.count(letter) for cell in cells)
+
+
+def test_words_of_verdicts_stay_whole_where_they_fit(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    address = "unix:/run/switchfold/p14045-3f41f830/controller.sock"
+    remedy = "run 'softswitch build /home/someone/workspaces/switchfold/wide.json' once"
+    checks = [
+        Check("controller", Status.OK, f"{address} answers"),
+        Check("program", Status.WARN, "must be compiled first", remedy),
+    ]
+    print_checks(checks)
+    out = capsys.readouterr().out
+    words = " ".join((*(check.text for check in checks), remedy)).split()
+    assert [word for word in words if word not in out] == []
+    assert out.splitlines()[0].rstrip() == f"ok    controller  {address} answers"
+
+
+@pytest.mark.parametrize("columns", [24, 80])
+def test_proofs_of_demos_fit_and_keep_every_letter(columns: int) -> None:
+    out = io.StringIO()
+    claim, measured = "b" * 100 + " c" * 20, "h" * 40
+    proof = Proof(claim=claim, is_proved=True, measured=measured)
+    print_proofs([proof], Console(file=out, width=columns))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= columns
+    assert [out.getvalue().count(letter) for letter in "bh"] == [100, 40]
