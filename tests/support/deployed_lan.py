@@ -74,7 +74,7 @@ LEAST_ROUNDS = 100_000 // 352
 
 def install_command() -> str:
     """Return the command by which each machine gets the package."""
-    (command,) = [line for line in PAGE.splitlines() if "pip install" in line]
+    (command,) = marked_commands(PAGE, "command of each machine")
     return command
 
 

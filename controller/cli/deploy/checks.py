@@ -137,6 +137,7 @@ def _check_program(installed: Installation) -> Check:
                     "installation",
                     f"{path} is readable for its owner only: services could not start {start}",
                     "install the package into an environment that all may read: "
+                    'sudo install -d -o "$(id -un)" /opt/switchfold && '
                     "python3 -m venv /opt/switchfold",
                 )
     return ok("installation", f"{installed.python}, readable for services")

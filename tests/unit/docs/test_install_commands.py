@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from deployed_lan import install_command
+
 ROOT = Path(__file__).parents[3]
 FROM_INDEX = re.compile(r"pip3? install\b[^\n`]*?[ '\"]switchfold(\[[\w,]+\])?(?=['\" `]|$)", re.M)
 """A bare name; paths and wheels (dist/switchfold-0.2.0-...whl) come from somewhere else."""
@@ -46,3 +48,22 @@ def test_nothing_is_installed_from_an_index_that_does_not_have_it() -> None:
 )
 def test_what_counts_as_an_index(text: str, is_index: bool) -> None:
     assert (FROM_INDEX.search(text) is not None) is is_index
+
+
+def test_environment_of_a_deployment_is_made_by_a_user_who_is_not_root() -> None:
+    """Root makes the folder, and gives it to the user; the remedy of `deploy init` says the same."""
+    made = 'sudo install -d -o "$(id -un)" /opt/switchfold && python3 -m venv /opt/switchfold'
+    assert install_command().startswith(f"{made} && ")
+    assert "sudo" not in install_command().removeprefix("sudo install ")
+    source = (ROOT / "controller" / "cli" / "deploy" / "checks.py").read_text("utf-8")
+    assert made in re.sub(r"['\"]\n +['\"]", "", source)
+
+
+@pytest.mark.parametrize(
+    "name", ["docker-compose.yml", "examples/clusters/kubernetes/softswitch.yaml"]
+)
+def test_network_cards_are_named_as_on_the_page_of_deployment(name: str) -> None:
+    form = re.search(r"--port\s+1=(\w+):eno1", (ROOT / "docs" / "deployment.md").read_text("utf-8"))
+    assert form is not None
+    text = (ROOT / name).read_text("utf-8")
+    assert re.findall(r'--port, "1=(\w+):eth\d"', text) == [form[1]]
