@@ -42,7 +42,10 @@ def deploy() -> None:
     """Deploy on machines of your own: docs/deployment.md."""
 
 
-@deploy.command(epilog="Exit codes: 0 written, 1 a check failed and nothing was written.")
+@deploy.command(
+    epilog="Exit codes: 0 written, 1 a check failed: nothing was written, or with --switch nothing"
+    " but certificates."
+)
 @click.argument("hosts", nargs=-1, required=True, metavar=f"HOST... ({FORM})")
 @click.option(
     "--softswitch",
@@ -147,23 +150,40 @@ def _deploy(request: DeploymentRequest) -> int:
     installed = Installation()
     own = own_addresses()
     checks = check_machine(request, own, installed)
-    if not _has_failed(checks):
-        certificates = open_certificates(request)
-        if certificates is not None and not request.cards:
-            # The switch needs its certificate before it can be asked for hosts.
-            click.echo(f"switch: {certificates.folder(Role.SWITCH, request.switch.name)}")
-            request = request.at_switch(certificates.folder(Role.CONTROLLER, CONTROLLER_NAME))
-        findings = _find(request, own)
-        checks += check_findings(findings)
-        if not _has_failed(checks):
-            config = controller_config(request, findings)
-            units = write_deployment(request, config, certificates, installed)
-            give_to_caller(request.directory)
-            print_checks(checks)
-            _print_next(request, units)
-            return 0
+    if _has_failed(checks):
+        return _refuse(checks, request, "nothing")
+    written = "nothing"
+    if not request.cards and not request.is_insecure:
+        request = _certify_switch(request)
+        written = "nothing but certificates"
+    findings = _find(request, own)
+    checks += check_findings(findings)
+    if _has_failed(checks):
+        return _refuse(checks, request, written)
+    config = controller_config(request, findings)
+    units = write_deployment(request, config, open_certificates(request), installed)
+    give_to_caller(request.directory)
     print_checks(checks)
-    click.echo(f"nothing was written to {request.directory}: see 'do:' above", err=True)
+    _print_next(request, units)
+    return 0
+
+
+def _certify_switch(request: DeploymentRequest) -> DeploymentRequest:
+    """Make the certificates with which the switch is asked for hosts; the caller of sudo has them.
+
+    Raises DeploymentError, CredentialsError.
+    """
+    certificates = open_certificates(request)
+    assert certificates is not None
+    click.echo(f"switch: {certificates.folder(Role.SWITCH, request.switch.name)}")
+    request = request.at_switch(certificates.folder(Role.CONTROLLER, CONTROLLER_NAME))
+    give_to_caller(request.directory)
+    return request
+
+
+def _refuse(checks: list[Check], request: DeploymentRequest, written: str) -> int:
+    print_checks(checks)
+    click.echo(f"{written} was written to {request.directory}: see 'do:' above", err=True)
     return 1
 
 
