@@ -252,10 +252,11 @@ def verdicts(predictions: list[Prediction]) -> list[str]:
 
 
 def _verdict(gain: float, aggregation: Prediction) -> str:
-    if gain < 1 / LITTLE:
+    if round(1 / gain, 2) > 1:
+        faster = "faster" if gain < 1 / LITTLE else "a little faster"
         return (
-            f"a ring is faster here: {1 / gain:.2f} times the throughput of aggregation, which the"
-            f" {aggregation.limit} limits"
+            f"a ring is {faster} here: {1 / gain:.2f} times the throughput of aggregation, which"
+            f" the {aggregation.limit} limits"
         )
     helps = "helps" if gain > LITTLE else "brings little"
     return f"aggregation {helps}: {gain:.2f} times the throughput of a ring"

@@ -57,6 +57,15 @@ def test_without_a_calibration_named_hardware_is_assumed(
     assert "of aggregation, which the switch limits" in fast
 
 
+def test_a_ring_that_is_a_little_faster_is_said_to_be(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = predicted(capsys, "--rate", "10G", "--workers", "2")
+    (line,) = (line for line in out.splitlines() if line.startswith("2 workers: "))
+    assert line.startswith("2 workers: a ring is a little faster here: 1.04 times the throughput")
+    assert "brings" not in line
+
+
 def test_a_calibration_is_loaded_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
     keep(default_calibration(), switch_packet_s=40e-6)
     out = predicted(capsys, "--rate", "1G")
