@@ -75,7 +75,10 @@ def check_callers(client: OperatorClient) -> list[Check]:
     refused = [each for each in shown.sources if each.refused]
     if not refused:
         most = max((each.calls for each in shown.sources), default=0)
-        text = f"at most {most} calls of one address; {shown.calls_per_source} are let in"
+        text = (
+            f"none was refused; the address with the most calls has {most} open, of the"
+            f" {shown.calls_per_source} that one address may have"
+        )
         return [ok("callers", text)]
     told = ", ".join(
         f"{each.refused} of {each.source}, which has {each.calls} now" for each in refused
@@ -84,7 +87,7 @@ def check_callers(client: OperatorClient) -> list[Check]:
         "see what runs there; if these are workers, raise max_calls_per_source in the controller's "
         "file, or max_waiting_jobs_per_source for jobs that wait"
     )
-    most = f"{shown.calls_per_source} calls of one address are let in"
+    most = f"one address may have {shown.calls_per_source} open"
     return [warn("callers", f"calls refused since its start: {told}; {most}", remedy)]
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -276,6 +277,10 @@ def test_doctor_on_a_healthy_system(tmp_path: Path, command: Any):
             assert found["job train packets"] == found["callers"] == "ok"
             code, out, _ = await command("doctor", "--controller", server.address)
             assert code == 0
+            callers = (
+                r"none was refused; the address with the most calls has \d+ open, of the 1024 "
+            )
+            assert re.search(callers, " ".join(out.split())), out
             for worker in workers:
                 await worker.close()
 

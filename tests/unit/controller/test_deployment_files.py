@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import configparser
 import os
+import re
 import shlex
 import shutil
 import stat
@@ -92,6 +93,16 @@ def test_the_controller_reads_what_was_written(tmp_path: Path) -> None:
     assert (config.listen, config.variant) == ("192.168.7.10:50551", "wide")
     assert config.frame_overhead_bytes == 24
     assert not config.insecure
+
+
+def test_the_controller_reads_the_lines_for_metrics_and_the_web_page(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "deployment.md").read_text("utf-8")
+    (lines,) = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    write(tmp_path)
+    path = tmp_path / "controller.toml"
+    path.write_text(lines + path.read_text("utf-8"), "utf-8")
+    config = load_config(path)
+    assert (config.metrics, config.web) == ("9464", "9470")
 
 
 def test_units_start_what_there_is_with_what_it_needs(tmp_path: Path) -> None:

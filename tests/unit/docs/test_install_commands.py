@@ -51,7 +51,7 @@ def test_what_counts_as_an_index(text: str, is_index: bool) -> None:
 
 
 def test_environment_of_a_deployment_is_made_by_a_user_who_is_not_root() -> None:
-    """Root makes the folder, and gives it to the user; the remedy of `deploy init` says the same."""
+    """Root makes the folder, and gives it to the user; `deploy init` says the same."""
     made = 'sudo install -d -o "$(id -un)" /opt/switchfold && python3 -m venv /opt/switchfold'
     assert install_command().startswith(f"{made} && ")
     assert "sudo" not in install_command().removeprefix("sudo install ")
