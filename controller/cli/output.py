@@ -158,11 +158,16 @@ def fitted_table(
 
 
 def print_grid(rows: Iterable[Sequence[str | Text]]) -> None:
-    """Print rows without lines between; cells wrap as those of `print_table`, and none is cut."""
+    """Print rows without lines between; texts wrap between words, and none is cut off.
+
+    All cells but a row's last are names, whose words stay together while there is room for them.
+    """
     console = Console()
     cells = [[_as_text(cell) for cell in row] for row in rows]
     gaps = 2 * (max(map(len, cells), default=1) - 1)
-    widths = _widths([[cell.plain for cell in row] for row in cells], console.width - gaps)
+    texts = [[cell.plain for cell in row] for row in cells]
+    words = [[*(name.replace(" ", "_") for name in row[:-1]), row[-1]] for row in texts]
+    widths = _widths(words, console.width - gaps)
     if widths is None:
         for row in cells:
             console.print(Text(" ").join(cell for cell in row if cell), overflow="fold")

@@ -118,13 +118,16 @@ def test_words_of_verdicts_stay_whole_where_they_fit(
     remedy = "run 'softswitch build /home/someone/workspaces/switchfold/wide.json' once"
     checks = [
         Check("controller", Status.OK, f"{address} answers"),
-        Check("program", Status.WARN, "must be compiled first", remedy),
+        Check("switch s1 program", Status.WARN, "must be compiled first", remedy),
     ]
     print_checks(checks)
     out = capsys.readouterr().out
     words = " ".join((*(check.text for check in checks), remedy)).split()
     assert [word for word in words if word not in out] == []
-    assert out.splitlines()[0].rstrip() == f"ok    controller  {address} answers"
+    assert out.splitlines()[0].rstrip() == f"ok    controller         {address}"
+    assert "warn  switch s1 program  must be" in out
+    print_checks([Check("switch s1 program", Status.FAIL, "b" * 80)])
+    assert f"fail  switch s1 program  {'b' * 55}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("columns", [24, 80])
