@@ -3,7 +3,7 @@
 """One worker of the demo's comparison: sums gradients without training, by whatever path.
 
 Runs as a process of its own: `python -m switchfold.controller.cli.demo.alone_worker RECORD`. The
-environment describes the session, and its path: through the switch, or a ring among the hosts.
+environment describes the session, and its path: through the switch, or among the hosts.
 """
 
 from __future__ import annotations

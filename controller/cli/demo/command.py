@@ -26,7 +26,7 @@ from .errors import DemoError
 from .hot import hot
 from .progress import Progress, compile_once, phase
 from .proofs import check_proofs, print_proofs
-from .record import RingComparison, RunRecord, SwitchRecord, WorkerRecord, link_bytes
+from .record import HostComparison, RunRecord, SwitchRecord, WorkerRecord, link_bytes
 from .reference import train_reference
 from .report import NEXT_STEPS, write_report
 from .schedule import Schedule
@@ -176,9 +176,9 @@ def run_demo(options: DemoOptions, console: Console) -> RunRecord:
         before = operator.show_switch(name)
         records = _train(testbed, schedule, operator, before, console)
         after = operator.show_switch(name)
-        compared: RingComparison | None = None
-        if options.mode == "veth" and schedule.num_workers > 1:
-            with phase(console, "summing gradients alone, in the switch and in a ring of hosts"):
+        compared: HostComparison | None = None
+        if schedule.num_workers > 1:
+            with phase(console, "summing gradients alone, in the switch and among the hosts"):
                 compared = compare(testbed, operator)
     return RunRecord(
         schedule=schedule,

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ....hostlib.hosts import Algorithm
 from ....hostlib.slots.wire import Outcome
 from ...api.operator_api import operator_pb2 as pb
 from .reference import ReferenceRun
@@ -98,15 +99,17 @@ class SumsAlone:
     times_s: NDArray[np.float64]
     """Seconds of each worker's sums, (workers, sums)."""
     links: list[WorkerLinkBytes]
-    """Bytes of one sum on each worker's link; all frames count."""
+    """Bytes of one sum on each worker's link, all frames; empty if they do not pass the switch."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RingComparison:
-    """Sums in the switch beside those of a ring among the same hosts."""
+class HostComparison:
+    """Sums in the switch beside those of the same hosts among themselves."""
 
     switch: SumsAlone
-    ring: SumsAlone
+    hosts: SumsAlone
+    algorithm: Algorithm
+    """What the hosts took for a gradient."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,8 +139,8 @@ class RunRecord:
     """Rate of every link in each direction; None if links are unshaped."""
     target: str
     """What ran the P4 program: softswitch or bmv2."""
-    comparison: RingComparison | None
-    """None if the switch is not between the hosts, or there is one worker."""
+    comparison: HostComparison | None
+    """None if there is one worker."""
 
     @property
     def losses(self) -> NDArray[np.float64]:

@@ -19,14 +19,20 @@ mpl.use("Agg")
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ....hostlib.hosts import Algorithm
 from ....hostlib.slots.wire import VALUE_BYTES, frame_bytes
 from .machine_facts import machine_facts
 from .perceptron import NUM_PARAMETERS
 from .proofs import Proof
-from .record import RingComparison, RunRecord, WorkerLinkBytes
+from .record import HostComparison, RunRecord, WorkerLinkBytes
 
 _BLUE, _ORANGE, _GREY = "#2b6cb0", "#dd6b20", "#a0aec0"
 _MEGABYTE = 1e6
+_ALGORITHMS = {
+    Algorithm.RING: "a ring",
+    Algorithm.HALVING: "recursive halving and doubling",
+    Algorithm.DOUBLING: "recursive doubling",
+}
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Switchfold demo</title>
@@ -45,7 +51,7 @@ td, th {{ border-bottom: 1px solid #cbd5e0; padding: .4rem .6rem; text-align: le
 <table><tr><th></th><th>Claim</th><th>Measured</th></tr>{proofs}</table>
 <h2>Loss</h2><img alt="Loss curves" src="data:image/png;base64,{loss}">
 <p>Held-out accuracy per epoch: {accuracies}</p>
-<h2>Against a ring</h2>{comparison}
+<h2>Against the hosts alone</h2>{comparison}
 <h2>Allreduce during training</h2><img alt="Allreduce times" src="data:image/png;base64,{times}">
 <p>{times_text}</p>
 <h2>Where it ran</h2><table>{facts}</table>
@@ -149,21 +155,24 @@ def _plot_loss(run: RunRecord) -> Figure:
     return figure
 
 
-def _plot_comparison(run: RunRecord, comparison: RingComparison) -> Figure:
-    """Left: bytes of a sum on the fullest link. Right: how long sums take."""
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    bytes_axes, time_axes = figure.subplots(1, 2)
-    both = (("switch", comparison.switch, _BLUE), ("ring", comparison.ring, _ORANGE))
-    for place, (name, alone, colour) in enumerate(both):
-        up = max(link.to_switch for link in alone.links) / _MEGABYTE
-        down = max(link.from_switch for link in alone.links) / _MEGABYTE
-        bars = bytes_axes.bar([place - 0.2, place + 0.2], [up, down], 0.38, color=colour)
-        bytes_axes.bar_label(bars, labels=["up", "down"])
+def _plot_comparison(run: RunRecord, comparison: HostComparison) -> Figure:
+    """How long sums take; left of it, bytes of a sum on the fullest link if both are counted."""
+    figure, time_axes = _figure()
+    both = (("switch", comparison.switch, _BLUE), ("hosts", comparison.hosts, _ORANGE))
+    if comparison.hosts.links:
+        figure.clear()
+        bytes_axes, time_axes = figure.subplots(1, 2)
+        for place, (_, alone, colour) in enumerate(both):
+            up = max(link.to_switch for link in alone.links) / _MEGABYTE
+            down = max(link.from_switch for link in alone.links) / _MEGABYTE
+            bars = bytes_axes.bar([place - 0.2, place + 0.2], [up, down], 0.38, color=colour)
+            bytes_axes.bar_label(bars, labels=["up", "down"])
+        bytes_axes.set_xticks([0, 1], [name for name, _, _ in both])
+        bytes_axes.set_ylabel("MB of one sum on the fullest link")
+    for name, alone, colour in both:
         times_ms = np.sort(alone.times_s.ravel()) * 1e3
         shares = np.arange(1, len(times_ms) + 1) / len(times_ms)
         time_axes.plot(times_ms, shares, color=colour, label=name)
-    bytes_axes.set_xticks([0, 1], ["switch", "ring"])
-    bytes_axes.set_ylabel("MB of one sum on the fullest link")
     limit = limit_s(run)
     if limit is not None:
         time_axes.axvline(limit * 1e3, color=_GREY, linestyle="--", label="limit of the link")
@@ -171,31 +180,38 @@ def _plot_comparison(run: RunRecord, comparison: RingComparison) -> Figure:
     time_axes.set_xlabel("time of one sum alone, ms")
     time_axes.set_ylabel("share of the sums")
     time_axes.legend(frameon=False)
-    for axes in (bytes_axes, time_axes):
+    for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 
 def _comparison_part(run: RunRecord, picture: str) -> str:
     if run.comparison is None:
-        return (
-            "<p>Not measured: the switch is between the hosts, and counts what a ring sends, in "
-            "mode veth with two workers or more.</p>"
-        )
-    switch, ring = run.comparison.switch, run.comparison.ring
-    switch_ms, ring_ms = (float(np.median(alone.times_s)) * 1e3 for alone in (switch, ring))
-    switch_up, ring_up = (max(link.to_switch for link in one.links) for one in (switch, ring))
+        return "<p>Not measured: one worker has no others to sum with.</p>"
+    switch, hosts = run.comparison.switch, run.comparison.hosts
+    switch_ms, hosts_ms = (float(np.median(alone.times_s)) * 1e3 for alone in (switch, hosts))
     text = (
-        f"The same hosts summed {switch.times_s.shape[1]} gradients alone, in the switch and then "
-        "in a ring over TCP. All sums were verified, and the bytes are those of the switch's "
-        f"ports. Median: {switch_ms:.1f} ms in the switch, {ring_ms:.1f} ms in the ring (ratio "
-        f"{ring_ms / switch_ms:.2f}); {switch_up / _MEGABYTE:.3f} and {ring_up / _MEGABYTE:.3f} MB "
-        f"leave each host (ratio {ring_up / switch_up:.2f})."
+        f"The same workers summed {switch.times_s.shape[1]} gradients alone, in the switch and "
+        f"then among themselves over TCP ({_ALGORITHMS[run.comparison.algorithm]}). All sums were "
+        f"verified. Median: {switch_ms:.1f} ms in the switch, {hosts_ms:.1f} ms among the hosts "
+        f"(ratio {hosts_ms / switch_ms:.2f})."
     )
+    if hosts.links:
+        switch_up, hosts_up = (max(link.to_switch for link in way.links) for way in (switch, hosts))
+        text += (
+            f" By the counters of the switch's ports, {switch_up / _MEGABYTE:.3f} and "
+            f"{hosts_up / _MEGABYTE:.3f} MB leave each host (ratio {hosts_up / switch_up:.2f})."
+        )
+    else:
+        text += (
+            " Both go over loopback, which has no rate: these are times of this machine's cores, "
+            "which the workers share with the switch, and not of a network. For links with a rate, "
+            "and the bytes of both on them, run the demo as root (mode veth)."
+        )
     limit = limit_s(run)
     if limit is not None:
         text += f" The link's rate alone allows {limit * 1e3:.1f} ms through the switch."
-    image = f'<img alt="Switch and ring" src="data:image/png;base64,{picture}">'
+    image = f'<img alt="Switch and hosts" src="data:image/png;base64,{picture}">'
     return f"{image}<p>{html.escape(text)}</p>"
 
 
@@ -276,10 +292,11 @@ def _links(links: list[WorkerLinkBytes]) -> list[dict[str, object]]:
     ]
 
 
-def _compared(comparison: RingComparison | None) -> dict[str, object] | None:
+def _compared(comparison: HostComparison | None) -> dict[str, object] | None:
     if comparison is None:
         return None
-    return {
+    ways = {
         name: {"median_s": float(np.median(alone.times_s)), "links": _links(alone.links)}
-        for name, alone in (("switch", comparison.switch), ("ring", comparison.ring))
+        for name, alone in (("switch", comparison.switch), ("hosts", comparison.hosts))
     }
+    return {**ways, "algorithm": comparison.algorithm.value}
