@@ -27,7 +27,7 @@ def completion(shell: str) -> None:
       switchfold completion fish >~/.config/fish/completions/switchfold.fish
 
     \b
-    The scripts ask the program at each Tab. A file of bash's completions folder is loaded at the
+    The scripts ask the program at each Tab. A file of a shell's completions folder is loaded at the
     first Tab after `switchfold`, so `softswitch` is completed from then on.
     """
     script = get_completion_class(shell)
@@ -35,4 +35,5 @@ def completion(shell: str) -> None:
     for program in PROGRAMS:
         variable = f"_{program.upper()}_COMPLETE"
         made = script(program_context(program).command, {}, program, variable)
-        click.echo(made.source())
+        # In fish, click's script ends what is said of a word at the first comma.
+        click.echo(made.source().replace('string split ","', 'string split --max 1 ","'))

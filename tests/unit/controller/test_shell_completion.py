@@ -1,13 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shell completion: what bash gets from the printed script, and that no command is imported."""
+"""Shell completion: what shells make of the printed scripts, and that no command is imported."""
 
 from __future__ import annotations
 
 import os
+import pty
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ import pytest
 from switchfold.controller.__main__ import run
 from switchfold.controller.cli.manual.completion import SHELLS
 
-SCRIPT = """
+BASH = """
 . "$1"
 shift
 COMP_WORDS=("$@")
@@ -23,6 +25,26 @@ COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 _$1_completion $1
 printf '%s\\n' "${COMPREPLY[@]}"
 """
+ZSHRC = """
+autoload -Uz compinit && compinit -u -D
+source <(switchfold completion zsh)
+count() { matches=$compstate[nmatches] }
+comppostfuncs=(count)
+press-tab() {
+  integer pressed=0 matches=1
+  LBUFFER=$TYPED
+  while (( pressed++ < matches )); do
+    zle menu-complete
+    print -r -- $LBUFFER >>$COMPLETED
+  done
+  BUFFER=exit
+  zle accept-line
+}
+zle -N zle-line-init press-tab
+"""
+"""Of a shell that begins with $TYPED: it presses Tab once for each match, and ends."""
+FISH = "complete -C 'switchfold '; echo; complete -C $argv[1]"
+"""The file is that of the first program: the second one is completed from then on."""
 PROBE = """
 import sys
 from switchfold.controller.__main__ import main
@@ -46,8 +68,7 @@ def programs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not here")
-@pytest.mark.parametrize(
+every_case = pytest.mark.parametrize(
     ("words", "expected"),
     [
         (("switchfold", "tr"), ["trace", "tree"]),
@@ -59,6 +80,22 @@ def programs(tmp_path: Path) -> Path:
     ],
     ids=" ".join,
 )
+
+
+def needs(shell: str) -> pytest.MarkDecorator:
+    """Skip where a shell is not installed."""
+    return pytest.mark.skipif(shutil.which(shell) is None, reason=f"{shell} is not here")
+
+
+def environment(programs: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return that of a shell which finds the programs, and whose user's home is theirs."""
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    return {**kept, "PATH": path, "HOME": str(programs), **(more or {})}
+
+
+@needs("bash")
+@every_case
 def test_bash_completes(
     words: tuple[str, ...],
     expected: list[str],
@@ -69,13 +106,63 @@ def test_bash_completes(
     script = programs / "script"
     script.write_text(capsys.readouterr().out)
     done = subprocess.run(
-        ["bash", "--norc", "-c", SCRIPT, "bash", str(script), *words],
-        env={**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"},
+        ["bash", "--norc", "-c", BASH, "bash", str(script), *words],
+        env=environment(programs),
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.stdout.split() == expected, done.stderr
+
+
+@needs("zsh")
+@every_case
+def test_zsh_completes(words: tuple[str, ...], expected: list[str], programs: Path) -> None:
+    (programs / ".zshrc").write_text(ZSHRC)
+    completed = programs / "completed"
+    typed = {"TYPED": " ".join(words), "COMPLETED": str(completed), "TERM": "xterm"}
+    typed["ZDOTDIR"] = str(programs)
+    screen, terminal = pty.openpty()
+    try:
+        subprocess.run(
+            ["zsh", "-i"],
+            env=environment(programs, typed),
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            check=True,
+        )
+    finally:
+        os.close(terminal)
+        os.close(screen)
+    before = words[:-1]
+    lines = completed.read_text().splitlines()
+    assert [line.split() for line in lines] == [[*before, match] for match in expected]
+
+
+@needs("fish")
+@every_case
+def test_fish_completes(
+    words: tuple[str, ...],
+    expected: list[str],
+    programs: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["completion", "fish"]) == 0
+    script = programs / ".config" / "fish" / "completions" / "switchfold.fish"
+    script.parent.mkdir(parents=True)
+    script.write_text(capsys.readouterr().out)
+    done = subprocess.run(
+        ["fish", "-c", FISH, " ".join(words)],
+        env=environment(programs),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    every, _, completed = done.stdout.partition("\n\n")
+    assert [line.partition("\t")[0] for line in completed.splitlines()] == expected, done.stderr
+    # A comma does not end what is said of a command.
+    assert "trace\tLook at traces of training: draw, sum up." in every.splitlines()
 
 
 def test_names_of_commands_are_completed_without_importing_them() -> None:
