@@ -5,6 +5,9 @@
 All commands are those of the pages, which a user types line by line: docs/tutorial.md has a table
 of how many there are. There is no network to a package index; Switchfold comes from wheels of this
 tree, and what it needs from this environment (support/deployment_time.py measures with one).
+
+The researcher's path has the first compilation of the P4 program in it: its cache begins empty. The
+other paths have the cache of this machine.
 """
 
 from __future__ import annotations
@@ -116,16 +119,19 @@ def check_installation(machine: CleanMachine) -> None:
 
 
 def test_researcher_sums_on_a_testbed(machine: CleanMachine) -> None:
+    assert not machine.compiled.exists()
     printed = follow(machine, FIRST_SUM, parts(FIRST_SUM, "Install", "On a testbed"))
     # 100,000 values, 352 to a packet.
     completed = re.search(r"completed\W+(\d+)", "".join(printed))
     assert completed is not None
     assert int(completed[1]) >= 100_000 // 352
+    assert any(machine.compiled.iterdir())
     check_installation(machine)
 
 
 def test_trainer_has_equal_weights_on_all_ranks(machine: CleanMachine) -> None:
     require_torch()
+    machine.share_compiled()
     printed = follow(machine, FIRST_TRAINING, parts(FIRST_TRAINING, "Install", "Train"))
     ends = re.findall(r"rank \d: accuracy (\S+), weights (\w{64})$", "".join(printed), re.MULTILINE)
     assert len(ends) == 2
@@ -146,6 +152,7 @@ def test_author_of_p4_sees_what_an_own_table_does(
         compile_own(program, program.parent / "build" / program.stem)
         return ""
 
+    machine.share_compiled()
     has_compiler = shutil.which(COMPILER, path=SYSTEM_PATH) is not None
     read = parts(FIRST_SUM, "Install") + parts(OWN_TABLE, "Change the program", "Compile", "Run it")
     (compiling,) = [

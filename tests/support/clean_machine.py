@@ -36,14 +36,19 @@ class CleanMachine:
     def __init__(self, folder: Path, index: Path) -> None:
         """`folder` is empty; `index`: where pip looks for packages."""
         self.home = folder / "home"
+        self.compiled = self.home / ".cache" / "softswitch"
+        """Where softswitch keeps the P4 programs that it has compiled; not there yet."""
         self._programs = folder / "bin"
-        for made in (self.home, self._programs, CACHE / "softswitch"):
-            made.mkdir(parents=True, exist_ok=True)
+        for made in (self.home, self._programs):
+            made.mkdir()
         write_python(self._programs)
         write_pip_configuration(self.home, index)
-        # Programs that this machine has compiled before need not be compiled again.
-        (self.home / ".cache").mkdir()
-        (self.home / ".cache" / "softswitch").symlink_to(CACHE / "softswitch")
+
+    def share_compiled(self) -> None:
+        """Let P4 programs that the tests' machine has compiled before not be compiled again."""
+        (CACHE / "softswitch").mkdir(parents=True, exist_ok=True)
+        self.compiled.parent.mkdir()
+        self.compiled.symlink_to(CACHE / "softswitch")
 
     def __enter__(self) -> Self:
         self._shell = subprocess.Popen(
