@@ -103,21 +103,7 @@ def show_switch(name: str, client: OperatorClient, is_json: bool) -> None:
                 ("packets", "bytes"),
                 [(count.outcome, (count.packets, count.bytes)) for count in counts],
             )
-        print_table(
-            "Frames by port",
-            ("port", "neighbour", "packets in", "bytes in", "packets out", "bytes out"),
-            [
-                (
-                    p.port,
-                    p.host or p.neighbour,
-                    p.packets_in,
-                    p.bytes_in,
-                    p.packets_out,
-                    p.bytes_out,
-                )
-                for p in message.ports
-            ],
-        )
+        _print_frames(message)
         _print_losses(message)
 
 
@@ -127,6 +113,20 @@ for command in (show_entries, show_table, write_entries):
 
 def _range(first: int, count: int) -> str:
     return f"{first}..{first + count - 1}" if count else ""
+
+
+def _print_frames(message: pb.Switch) -> None:
+    if not message.ports:
+        click.echo("No host or switch is configured at a port.")
+        return
+    print_table(
+        "Frames by port",
+        ("port", "neighbour", "packets in", "bytes in", "packets out", "bytes out"),
+        [
+            (p.port, p.host or p.neighbour, p.packets_in, p.bytes_in, p.packets_out, p.bytes_out)
+            for p in message.ports
+        ],
+    )
 
 
 def _print_losses(message: pb.Switch) -> None:

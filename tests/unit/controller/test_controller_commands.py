@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import subprocess
@@ -226,6 +227,22 @@ def test_commands_show_row_servers(tmp_path: Path, command: Any):
                 pass
             for worker in workers:
                 await worker.close()
+
+    run(scenario())
+
+
+def test_switch_without_neighbours_has_no_table_of_ports(tmp_path: Path, command: Any) -> None:
+    async def scenario() -> None:
+        async with fake_switch() as one:
+            config = make_config(tmp_path, one)
+            (switch,) = config.switches
+            config = dataclasses.replace(config, switches=(dataclasses.replace(switch, hosts=()),))
+            async with serving(config) as server:
+                at = ("--controller", server.address)
+                code, out, _ = await command("switch", "show", "s1", *at)
+                assert code == 0
+                assert "No host or switch is configured at a port." in out
+                assert "Frames by port" not in out
 
     run(scenario())
 
