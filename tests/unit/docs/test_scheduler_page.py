@@ -12,7 +12,7 @@ import pytest
 
 from switchfold.controller.scheduler.grouping import AggregationPlaces
 from switchfold.controller.scheduler.scheduler import TransferScheduler
-from switchfold.controller.scheduler.transfers import DropReason
+from switchfold.controller.scheduler.transfers import DropReason, TransferGrant
 from transfer_cases import Decisions, grants_of, make, push
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "scheduler.md").read_text("utf-8")
@@ -48,6 +48,12 @@ PLACES = {
 }
 
 
+def shape(grants: list[TransferGrant]) -> str:
+    """Return how many members each message has, as on the page."""
+    messages = [grant.group.group_id if grant.group else -1 - grant.sequence for grant in grants]
+    return " ".join(str(messages.count(each)) for each in dict.fromkeys(messages))
+
+
 @pytest.mark.parametrize("name", PLACES)
 def test_table_of_groups_is_computed(name: str) -> None:
     (row,) = re.findall(
@@ -57,10 +63,18 @@ def test_table_of_groups_is_computed(name: str) -> None:
     for number in range(1, 7):
         scheduler.submit(push(number), 0.0)
     grants = grants_of(scheduler.decide(0.0))
-    messages = [grant.group.group_id if grant.group else -1 - grant.sequence for grant in grants]
     commits = [grant.commit_s for grant in grants]
-    assert [messages.count(each) for each in dict.fromkeys(messages)] == [
-        int(n) for n in row[0].split()
-    ]
+    assert shape(grants) == row[0]
     assert sum(commits) / 6 == pytest.approx(float(row[1]), abs=0.005)
     assert max(commits) == pytest.approx(float(row[2]))
+
+
+def test_messages_behind_an_update_that_was_granted_alone_are_those_stated() -> None:
+    (stated,) = re.findall(r"two hosts make the other five ([\d ]+):", PAGE)
+    scheduler = make(6, places=PLACES["two hosts"], batch_wait_s=0.0)
+    scheduler.submit(push(1), 0.0)
+    (first,) = grants_of(scheduler.decide(0.0))
+    assert first.group is None
+    for number in range(2, 7):
+        scheduler.submit(push(number), 0.5)
+    assert shape(grants_of(scheduler.decide(0.5))) == stated
