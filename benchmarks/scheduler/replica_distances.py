@@ -13,7 +13,6 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.support.plot import untyped
 from replica_scene import WAIT_S, ReplicaScene, update_of
 from switchfold.hostlib.parameter_server.rows import Sgd
 
@@ -73,6 +72,8 @@ def greatest_ratio(found: Mapping[str, Any]) -> float:
 
 def draw_distances(runs: Mapping[str, Mapping[str, Any]], path: Path) -> None:
     """Write true distance, bound and Div_max after each commit, a panel for each momentum."""
+    from benchmarks.support.plot import untyped  # noqa: PLC0415 - takes time to load
+
     figure, panels = untyped.subplots(
         len(runs), 1, figsize=(8, 3 * len(runs)), layout="constrained", sharex=True, squeeze=False
     )
