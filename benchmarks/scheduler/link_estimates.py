@@ -50,7 +50,7 @@ GIVEN_UP_S: Final = 120.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class EstimateReport:
     """An update of the first worker, and the estimate of its uplink once it was reported."""
 
     planned_s: float
@@ -80,11 +80,11 @@ class Report:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class RateChange:
     """What followed once the link was halved, and once it was restored."""
 
-    halved: list[Report]
-    restored: list[Report]
+    halved: list[EstimateReport]
+    restored: list[EstimateReport]
     back_s: float
     """Until the estimate was right after the link was restored."""
 
@@ -109,7 +109,7 @@ class EstimateRig:
         self._whole = testbed.topology.links[0].rate_bits_per_s or 0
         self.num_rounds = 0
 
-    def change(self, num_reports: int, is_at_once: bool) -> Change:
+    def change(self, num_reports: int, is_at_once: bool) -> RateChange:
         """Halve the link, and restore it once its estimate was right and some updates were sent.
 
         Unless it is to be done at once, this first waits until nothing is left of earlier ones.
@@ -122,9 +122,9 @@ class EstimateRig:
         self._testbed.link_rates.restore()
         began_s = time.monotonic()
         restored = self._push_until_right(1.0)
-        return Change(halved=halved, restored=restored, back_s=time.monotonic() - began_s)
+        return RateChange(halved=halved, restored=restored, back_s=time.monotonic() - began_s)
 
-    def _push_until_right(self, share: float) -> list[Report]:
+    def _push_until_right(self, share: float) -> list[EstimateReport]:
         began_s = time.monotonic()
         reports = [self.push(share)]
         while not reports[-1].is_right:
@@ -133,7 +133,7 @@ class EstimateRig:
             reports.append(self.push(share))
         return reports
 
-    def push(self, share: float) -> Report:
+    def push(self, share: float) -> EstimateReport:
         """Let all workers push, while the first one's link has that share of its rate."""
         before = len(self._events("observed"))
         for pushed in [worker.push(self._update) for worker in self._job.workers]:
@@ -145,7 +145,7 @@ class EstimateRig:
         transfer = observed["transfer"]
         granted, delivered = (self._await(kind, transfer) for kind in ("granted", "delivered"))
         shown = {each["host"]: each["up_bits_per_s"] for each in self._job.report()["rates"]}
-        return Report(
+        return EstimateReport(
             planned_s=granted["ends"],
             measured_s=delivered["time"] - granted["time"],
             limit=observed.get("limit", "unknown"),
@@ -175,7 +175,7 @@ class EstimateRig:
         return found()[-1]
 
 
-def measure(num_workers: int, options: argparse.Namespace) -> list[Change]:
+def measure(num_workers: int, options: argparse.Namespace) -> list[RateChange]:
     """Return what followed each change of the link."""
     topology = single_switch(num_workers + 1, rate_bits_per_s=options.rate)
     definition = TensorDefinition(name="w", num_values=round(options.megabytes * 1e6) // 4)
@@ -188,7 +188,7 @@ def measure(num_workers: int, options: argparse.Namespace) -> list[Change]:
             rig = EstimateRig(testbed, job, timeline, definition.num_values)
             for _ in range(3):  # a warm-up
                 rig.push(1.0)
-            found: list[Change] = []
+            found: list[RateChange] = []
             for _ in range(options.repeats):
                 found.append(rig.change(options.reports, options.at_once))
                 print_change(num_workers, found[-1])
@@ -196,7 +196,7 @@ def measure(num_workers: int, options: argparse.Namespace) -> list[Change]:
             return found
 
 
-def print_change(num_workers: int, change: Change) -> None:
+def print_change(num_workers: int, change: RateChange) -> None:
     """Print a line for each report."""
     for name, reports in (("halved", change.halved), ("restored", change.restored)):
         for number, one in enumerate(reports, 1):
@@ -216,7 +216,7 @@ def spread(values: list[float], unit: str, digits: int = 0) -> str:
     return "{:.{d}f} {unit} ({:.{d}f} .. {:.{d}f})".format(*parts, d=digits, unit=unit)
 
 
-def judge(num_workers: int, found: list[Change]) -> None:
+def judge(num_workers: int, found: list[RateChange]) -> None:
     """Print the aims and how often they are met."""
     reports = [float(each.num_reports) for each in found]
     plans = [abs(each.next_lateness) for each in found]

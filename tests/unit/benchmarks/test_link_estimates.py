@@ -6,19 +6,19 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.scheduler.link_estimates import Change, Report, judge
+from benchmarks.scheduler.link_estimates import RateChange, EstimateReport, judge
 
 
-def report(estimate: float, planned_s: float, measured_s: float) -> Report:
-    return Report(
+def report(estimate: float, planned_s: float, measured_s: float) -> EstimateReport:
+    return EstimateReport(
         planned_s=planned_s, measured_s=measured_s, limit="grant", estimate=estimate, true=10e6
     )
 
 
 SLOW = [report(20e6, 0.4, 0.8), report(14e6, 0.4, 0.8), report(9.5e6, 0.6, 0.8)]
-LATE = Change(halved=[*SLOW, report(10e6, 0.8, 0.9)], restored=[], back_s=11.0)
+LATE = RateChange(halved=[*SLOW, report(10e6, 0.8, 0.9)], restored=[], back_s=11.0)
 QUICK = [report(10.5e6, 0.4, 0.8), report(12e6, 0.8, 0.6)]
-SOON = Change(halved=QUICK, restored=[], back_s=1.0)
+SOON = RateChange(halved=QUICK, restored=[], back_s=1.0)
 
 
 def test_the_next_update_is_that_after_the_first_right_report() -> None:
