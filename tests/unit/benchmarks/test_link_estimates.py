@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.scheduler.link_estimates import RateChange, EstimateReport, judge
+from benchmarks.scheduler.link_estimates import EstimateReport, RateChange, judge
 
 
 def report(estimate: float, planned_s: float, measured_s: float) -> EstimateReport:
