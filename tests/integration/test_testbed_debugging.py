@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 from scapy.layers.l2 import Ether
 
+from page_commands import blocks, section
 from switchfold import p4src
 from switchfold.bmv2_topos import Testbed, state
 from switchfold.bmv2_topos.commands.live_command import live, live_file
@@ -26,6 +29,7 @@ from switchfold.hostlib.slots.wire import Operation
 from switchfold.softswitch.commands.command import main as softswitch
 from switchfold.softswitch.trace.pcap import read_pcap
 from time_bound import wait_until
+from typed_testbed import run_testbed
 
 WORKER = """
 import numpy as np
@@ -37,17 +41,30 @@ with join_from_environment() as session:
     assert (total == 3).all(), total
     session.barrier("end")
 """
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "own_p4.md"
+TYPED = next(blocks(section(PAGE.read_text("utf-8"), "Observing"))).commands
 
 
 @pytest.fixture(autouse=True)
-def records(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def records(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep these tests' records apart; the path stays short enough for sockets."""
     root = tmp_path_factory.mktemp("r")
     monkeypatch.setattr(state, "records_directory", lambda: root)
+    return root
 
 
 def made(debugging: SwitchDebugging) -> Testbed:
     return Testbed(single_switch(2), mode="udp", variant="narrow", debugging=debugging)
+
+
+def sums_of(path: Path) -> list[bytes]:
+    """Return the frames of a capture that ask the switch to add."""
+    return [
+        frame
+        for frame in read_pcap(path)
+        if SwitchfoldPacket in Ether(frame)
+        and Ether(frame)[SwitchfoldPacket].operation == Operation.AGGREGATE_ADD
+    ]
 
 
 def sum_once(testbed: Testbed) -> None:
@@ -106,12 +123,7 @@ def test_a_trace_with_exported_entries_is_what_the_switch_did(
         for part in [pool.submit(take_part, worker_id) for worker_id in range(2)]:
             part.result()
     assert "entries" in capsys.readouterr().err
-    frames = read_pcap(tmp_path / "pcap" / "s1" / "port1.pcap")
-    sent = next(
-        frame
-        for frame in frames
-        if Ether(frame)[SwitchfoldPacket].operation == Operation.AGGREGATE_ADD
-    )
+    sent = sums_of(tmp_path / "pcap" / "s1" / "port1.pcap")[0]
 
     def traced(*words: str) -> str:
         program = p4src.artefacts("narrow")
@@ -137,3 +149,25 @@ def test_a_testbed_without_live_says_what_to_do(tmp_path: Path) -> None:
         pytest.raises(TestbedError, match="--live DIRECTORY"),
     ):
         live_file(testbed.name, "s1")
+
+
+@pytest.mark.parametrize("typed", TYPED, ids=lambda typed: shlex.split(typed)[3])
+def test_a_command_of_the_page_makes_the_file_that_it_names(
+    typed: str, records: Path, tmp_path: Path
+) -> None:
+    made: dict[str, Callable[[], bool]] = {
+        "--trace": lambda: "out: port" in (tmp_path / "traces/s1.trace").read_text("utf-8"),
+        "--live": lambda: "ipv4_forward" in run_testbed(records, "live", "--name", "t").stdout,
+        "--pcap-dir": lambda: bool(sums_of(tmp_path / "captures/s1/port1.pcap")),
+    }
+    program, testbed, up, *options = shlex.split(typed, comments=True)
+    assert (program, testbed, up) == ("switchfold", "testbed", "up")
+    small = ("--mode", "udp", "--variant", "narrow", "--workers", "2", "--name", "t")
+    done = run_testbed(records, "up", *options, *small, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    try:
+        sum_once(Testbed.attach("t"))
+        wait_until(made[options[0]], f"what {typed} makes, in {sorted(tmp_path.rglob('*'))}")
+    finally:
+        down = run_testbed(records, "down", "--name", "t")
+    assert down.stdout == "testbed t is down\n"

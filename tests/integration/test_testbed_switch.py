@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -16,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from switchfold.bmv2_topos import Testbed, leaf_spine, state
-from switchfold.bmv2_topos.config import child_environment
 from switchfold.bmv2_topos.errors import ProcessFailedError, TestbedBusyError
 from switchfold.bmv2_topos.network.port_counters import SwitchCalls, read_port_bytes
 from switchfold.bmv2_topos.processes.daemons import Mode, Target, Variant, program_files
 from switchfold.bmv2_topos.processes.processes import read_records
 from switchfold.bmv2_topos.topology.topology import single_switch
 from time_bound import wait_until
+from typed_testbed import run_testbed
 
 pytestmark = pytest.mark.timeout(600)
 needs_root = [
@@ -139,28 +138,6 @@ def test_hosts_reach_each_other_through_the_switch(
             "hello from 10.0.0.2\n",
             "hello from 10.0.0.1\n",
         ]
-
-
-UP = """
-import sys
-from pathlib import Path
-from switchfold.bmv2_topos import state
-state.records_directory = lambda: Path(sys.argv[1])
-from switchfold.bmv2_topos.commands.testbed import testbed
-testbed(sys.argv[2:])
-"""
-
-
-def run_testbed(records: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run `switchfold testbed` in another process, with records of this test."""
-    return subprocess.run(
-        [sys.executable, "-c", UP, str(records), *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=400,
-        env=child_environment(records),
-    )
 
 
 TOPOLOGY = re.search(
