@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What four kinds of users do, from a machine without anything of ours to their results.
+"""What five kinds of users do, from a machine without anything of ours to their results.
 
 All commands are those of the pages, which a user types line by line: docs/tutorial.md has a table
 of how many there are. There is no network to a package index; Switchfold comes from wheels of this
@@ -38,6 +38,7 @@ from own_table_compiler import write_stand_in
 from page_commands import CommandBlock, blocks, is_shown, section
 from plain_lan import PlainLan
 from switchfold.controller.cli.installed_torch import has_torch
+from switchfold.hostlib.schemes.calibration_file import FIGURES, load_calibration
 from switchfold.p4src.compile import COMPILER
 from switchfold.p4src.own_program import compile_own
 from torch_ranks import require_torch
@@ -47,6 +48,7 @@ __all__ = ["made", "wheel"]
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MOST_OF_A_DEPLOYMENT = 6
 FIRST_SUM, FIRST_TRAINING = "tutorial/first_sum.md", "tutorial/first_training.md"
+WILL_IT_HELP = "hybrid.md#will-it-help"
 OWN_TABLE = "tutorial/own_table.md"
 OWN_PROGRAM = "mine/bmv2/switchfold_narrow.p4"
 
@@ -60,7 +62,7 @@ pytestmark = [
 
 def stated_commands(page: str) -> int:
     """Return how many commands the table of docs/tutorial.md says that a page takes."""
-    table = section((DOCS / "tutorial.md").read_text("utf-8"), "Four paths")
+    table = section((DOCS / "tutorial.md").read_text("utf-8"), "Five paths")
     (row,) = [line for line in table.splitlines() if f"]({page})" in line]
     return int(row.split("|")[2])
 
@@ -126,6 +128,21 @@ def test_researcher_sums_on_a_testbed(machine: CleanMachine) -> None:
     assert completed is not None
     assert int(completed[1]) >= 100_000 // 352
     assert any(machine.compiled.iterdir())
+    check_installation(machine)
+
+
+def test_whoever_decides_learns_what_is_faster_on_this_machine(machine: CleanMachine) -> None:
+    """Which one it is, is a matter of the machine and of what else it does."""
+    run = [block for block in parts("hybrid.md", "Will it help?") if not block.is_prompted]
+    printed = follow(machine, WILL_IT_HELP, [*parts(FIRST_SUM, "Install"), *run])
+    (file,) = re.findall(r"^kept in (\S+);", "".join(printed), re.MULTILINE)
+    assert Path(file) == machine.home / ".config" / "switchfold" / "calibration.json"
+    kept = load_calibration(Path(file))
+    assert set(kept.figures) <= set(FIGURES)
+    assumed = f"(measured {kept.machine['time']}"
+    assert printed[-1].count(assumed) == 2, printed[-1]
+    winner = r"^4 workers: (aggregation (helps|brings little)|a ring is faster here): \d"
+    assert re.search(winner, printed[-1], re.MULTILINE), printed[-1]
     check_installation(machine)
 
 

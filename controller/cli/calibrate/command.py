@@ -171,7 +171,7 @@ def _per_core(name: str, seconds: float) -> str:
     """Return the rate of one core that a figure means."""
     if name in ("switch_round_s", "ring_step_s") or not seconds:
         return ""
-    if name == "tcp_byte_s":
+    if name in ("tcp_byte_s", "shared_tcp_byte_s"):
         return f"{1e-9 / seconds:.3g} GB/s"
     if name == "quantized_value_s":
         return f"{1e-9 * _VALUE_BYTES / seconds:.3g} GB/s"
