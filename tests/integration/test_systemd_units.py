@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 
 from booted_systemd import BootedSystemd, obstacle
-from deployed_lan import HERE, HOSTS, JOINING, SUM, deploy, run_on_all
+from deployed_lan import HERE, HOSTS, JOINING, PAGE, SUM, deploy, run_on_all
+from page_commands import marked_commands
 from plain_lan import PlainLan
+from switchfold.controller.database.schema import SCHEMA_VERSION
 from switchfold.controller.deployment.units import CONTROLLER_UNIT, SERVER_UNIT, SOFTSWITCH_UNIT
 from time_bound import wait_until
 
 OBSTACLE = obstacle()
+DATABASE = "/var/lib/switchfold/controller.sqlite3"
 UNITS = (SOFTSWITCH_UNIT, CONTROLLER_UNIT, SERVER_UNIT)
 STARTS = 5
 """After so many in a minute, systemd starts a unit no more."""
@@ -117,11 +120,70 @@ def test_each_unit_is_active_and_says_what_it_does(machine: BootedSystemd) -> No
     assert {machine.show(unit, "NRestarts") for unit in UNITS} == {"0"}
 
 
-def test_hosts_sum_over_the_switch_of_a_unit(machine: BootedSystemd) -> None:
+def check_sums(machine: BootedSystemd) -> None:
+    """Have the hosts sum over the switch."""
     for address in HOSTS:
         (machine.lan.home(address) / "sum.py").write_text(SUM)
     said = run_on_all(machine.lan, f". ~/switchfold/worker.env && {sys.executable} sum.py")
     assert all("summed by the switch" in text for text in said)
+
+
+def test_hosts_sum_over_the_switch_of_a_unit(machine: BootedSystemd) -> None:
+    check_sums(machine)
+
+
+def test_the_page_renews_certificates_that_end_soon(changed: BootedSystemd) -> None:
+    authority = configuration(changed).parent / "authority"
+    issued = {folder.name: folder / "cert.pem" for folder in (authority / "issued").iterdir()}
+    changed.lan.run(HERE, f"switchfold certs renew {authority} {' '.join(issued)} --days 20")
+    ending = {name: file.read_bytes() for name, file in issued.items()}
+    for command in marked_commands(PAGE, "commands of renewal"):
+        changed.lan.run(HERE, command)
+    renewed = {name: file.read_bytes() for name, file in issued.items()}
+    assert all(renewed[name] != ending[name] for name in issued)
+    for number, address in enumerate(HOSTS, 1):
+        copied = changed.lan.home(address) / "switchfold" / "cert.pem"
+        assert copied.read_bytes() == renewed[f"h{number}"]
+    for unit, name in ((CONTROLLER_UNIT, "controller"), (SOFTSWITCH_UNIT, "s1")):
+        assert changed.run("cat", f"/run/credentials/{unit}/cert.pem").encode() == renewed[name]
+    check_sums(changed)
+
+
+def type_on_page(machine: BootedSystemd, what: str) -> None:
+    """Type commands of the page; those on databases see the files that the units see."""
+    variables = machine.lan.variables(HERE)
+    kept = [f"{name}={variables[name]}" for name in ("HOME", "PATH")]
+    for command in marked_commands(PAGE, what):
+        if DATABASE in command:
+            machine.run("env", *kept, "sh", "-c", command)
+        else:
+            machine.lan.run(HERE, command)
+
+
+def schema_version(machine: BootedSystemd) -> int:
+    read = "import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute(sys.argv[2]))"
+    words = (sys.executable, "-c", read, DATABASE, "PRAGMA user_version")
+    return int(machine.run(*words).strip("(,)\n"))
+
+
+def test_the_page_saves_a_database_and_puts_it_back(changed: BootedSystemd) -> None:
+    copy = changed.lan.home(HERE) / "before.sqlite3"
+    type_on_page(changed, "commands before an upgrade")
+    type_on_page(changed, "commands after an upgrade")
+    changed.run("cmp", str(copy), DATABASE, fails=True)  # the controller's term has risen
+    type_on_page(changed, "commands of a roll back")
+    changed.run("cmp", str(copy), DATABASE)
+    changed.systemctl("restart", SOFTSWITCH_UNIT, CONTROLLER_UNIT)
+    check_sums(changed)
+
+
+def test_the_page_migrates_a_database_for_an_earlier_release(changed: BootedSystemd) -> None:
+    type_on_page(changed, "commands of a migration")
+    assert schema_version(changed) < SCHEMA_VERSION
+    changed.systemctl("restart", SOFTSWITCH_UNIT, CONTROLLER_UNIT)
+    check_sums(changed)
+    changed.systemctl("stop", CONTROLLER_UNIT)
+    assert schema_version(changed) == SCHEMA_VERSION
 
 
 def test_a_controller_is_active_only_once_it_serves(changed: BootedSystemd) -> None:

@@ -27,8 +27,14 @@ INTERFACE = "eth0"
 STAND_INS = {
     "sudo": 'exec "$@"',
     "systemctl": f'exec {sys.executable} {unit_runner.__file__} "$@"',
-    # scp -r SOURCE ADDRESS:TARGET, into the home of whoever trains there
-    "scp": 'case "$3" in *:*) cp -r "$2" "$HOMES/${3%%:*}/${3#*:}";; *) exit 2;; esac',
+    # scp [-r] SOURCE... ADDRESS:TARGET, into the home of whoever trains there
+    "scp": """\
+for target; do :; done
+case "$target" in *:*) ;; *) exit 2;; esac
+left=$#
+for each; do shift; left=$((left - 1)); test $left = 0 || set -- "$@" "$each"; done
+exec cp "$@" "$HOMES/${target%%:*}/${target#*:}"
+""",
 }
 PROGRAMS = ("switchfold.controller", "switchfold.softswitch", "torch.distributed.run")
 ALONE = """\
