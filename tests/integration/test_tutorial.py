@@ -4,8 +4,8 @@
 
 Testbeds are recorded where no other test looks, and have another name than a user's. What the
 commands write is in a folder of the test's. The page on training would take as long as all others
-together: its commands are checked, and not run. test_pytorch_examples.py runs its program. Where
-there is no p4c, a stand-in compiles the table of the page on P4 (support/own_table_compiler.py).
+together: its commands are checked here, and test_user_paths.py runs them. Where there is no p4c, a
+stand-in compiles the table of the page on P4 (support/own_table_compiler.py).
 """
 
 from __future__ import annotations
