@@ -204,9 +204,9 @@ def measure(options: argparse.Namespace, tau_max: int | None) -> BoundFigures:
         Testbed(topology, has_bridge=True) as testbed,
         contextlib.ExitStack() as stack,
     ):
-        patience = {"payload_share": SHARE, "grant_wait_s": WAIT_S, "server_wait_s": WAIT_S}
+        transfers = {"payload_share": SHARE, "grant_wait_s": WAIT_S, "server_wait_s": WAIT_S}
         listen = f"unix:{folder}/controller.sock"
-        controller = ControllerThread(Path(folder), rates, patience, listen=listen)
+        controller = ControllerThread(Path(folder), rates, transfers, listen=listen)
         stack.callback(controller.close)
         num_values = int(options.megabytes * 1e6) // 4
         rig = BoundRig(stack, Fabric(testbed), controller.address, num_workers, num_values, tau_max)

@@ -114,7 +114,10 @@ class EstimateRig:
 
         Unless it is to be done at once, this first waits until nothing is left of earlier ones.
         """
+        began_s = time.monotonic()
         while not is_at_once and self._job.report()["rates"]:
+            if time.monotonic() - began_s > GIVEN_UP_S:
+                raise SystemExit(f"earlier estimates are left after {GIVEN_UP_S:g} s")
             self.push(1.0)
         self._testbed.link_rates.set(self._link, self._whole // 2)
         halved = self._push_until_right(0.5)

@@ -15,6 +15,7 @@ import numpy as np
 
 from replica_scene import WAIT_S, ReplicaScene, update_of
 from switchfold.hostlib.parameter_server.rows import Sgd
+from time_bound import wait_until
 
 RATE: Final = 0.1
 """The learning rate."""
@@ -45,6 +46,10 @@ def distances(momentum: float, pushes: int) -> dict[str, Any]:
         for outcome in outcomes:
             outcome.result(WAIT_S)
         scene.await_drained()
+        wait_until(
+            lambda: scene.events("replicated")[-1]["replica_version"] == pushes,
+            "the end is not logged",
+        )
         zeros = np.zeros_like(update_of(0))
         rows: list[dict[str, float]] = []
         for event in scene.events("replicated"):

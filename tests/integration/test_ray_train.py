@@ -29,7 +29,7 @@ require_torch()
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(1800),
+    pytest.mark.timeout(900),
     pytest.mark.skipif(
         importlib.util.find_spec("ray") is None, reason="Ray is not here: make deps-ray"
     ),
@@ -44,9 +44,9 @@ SETTINGS = {
     "RAY_DEFAULT_OBJECT_STORE_MAX_MEMORY_BYTES": "100000000",  # else a third of the machine's
     "RAY_OVERRIDE_RESOURCES": '{"CPU": 3}',  # a core for each rank, however many there are
     # Other tests run on this machine: it may be slow, and its memory is not Ray's to watch.
-    "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "600",
-    "RAY_gcs_server_port_wait_time_s": "600",
-    "RAY_worker_register_timeout_seconds": "600",
+    "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "300",
+    "RAY_gcs_server_port_wait_time_s": "300",
+    "RAY_worker_register_timeout_seconds": "300",
     "RAY_memory_monitor_refresh_ms": "0",
     "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",  # a node that ends has nothing left to do
     "PYTHONPATH": PATHS,
@@ -97,7 +97,7 @@ def train_on_a_testbed(folder: Path, short: Path, script: Path, *options: str) -
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=1500,
+            timeout=700,
         )
     assert done.returncode == 0, done.stdout
     return done.stdout
@@ -152,7 +152,7 @@ def test_nodes_of_a_cluster_train_over_the_switch(lan: PlainLan) -> None:
                 printed.append(node.stdout.readline())
                 assert printed[-1], "".join(printed)
         command = f"{sys.executable} {EXAMPLE} --workers 3 --steps 20 --one-per-node"
-        said = lan.run(HOSTS[0], f"{begin} && RAY_ADDRESS={head} {command}", timeout_s=1500)
+        said = lan.run(HOSTS[0], f"{begin} && RAY_ADDRESS={head} {command}", timeout_s=700)
     assert "backend switchfold: loss " in said
     assert "3 workers on 3 nodes have the same model" in said
     shown = lan.run(HERE, ". switchfold-deployment/operator.env && switchfold switch show s1")

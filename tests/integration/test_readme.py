@@ -34,6 +34,7 @@ pytestmark = [
 def machine(tmp_path: Path) -> Iterator[CleanMachine]:
     """A machine with a checkout in which `make demo` has set up the environment."""
     with CleanMachine(tmp_path, tmp_path) as made:
+        made.share_compiled()
         (made.home / ".venv").symlink_to(sys.prefix)
         (made.home / "examples").symlink_to(ROOT / "examples")
         made.type(f"export PYTHONPATH={ROOT / 'src'}")

@@ -151,6 +151,7 @@ def test_a_testbed_without_live_says_what_to_do(tmp_path: Path) -> None:
         live_file(testbed.name, "s1")
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("typed", TYPED, ids=lambda typed: shlex.split(typed)[3])
 def test_a_command_of_the_page_makes_the_file_that_it_names(
     typed: str, records: Path, tmp_path: Path
@@ -163,9 +164,9 @@ def test_a_command_of_the_page_makes_the_file_that_it_names(
     program, testbed, up, *options = shlex.split(typed, comments=True)
     assert (program, testbed, up) == ("switchfold", "testbed", "up")
     small = ("--mode", "udp", "--variant", "narrow", "--workers", "2", "--name", "t")
-    done = run_testbed(records, "up", *options, *small, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
     try:
+        done = run_testbed(records, "up", *options, *small, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
         sum_once(Testbed.attach("t"))
         wait_until(made[options[0]], f"what {typed} makes, in {sorted(tmp_path.rglob('*'))}")
     finally:

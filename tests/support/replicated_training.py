@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.support.transfers import restart_controller
 from frames_to import FramesTo
 from scheme_fabric import Fabric
 from switchfold.bmv2_topos import Testbed, Topology, single_switch
@@ -42,10 +43,16 @@ def replicated_topology(num_workers: int, rate: int, replica_rate: int) -> Topol
 
 
 @contextmanager
-def replicated_testbed(made: Topology, folder: Path) -> Generator[Testbed]:
-    """Yield a testbed whose controller writes the timeline that `ReplicatedTraining` reads."""
-    log = ("--transfer-log", str(folder / "transfers.jsonl"))
-    with Testbed(made, name=f"replicas-{os.getpid()}", controller_options=log) as testbed:
+def replicated_testbed(made: Topology, folder: Path, **transfers: str) -> Generator[Testbed]:
+    """Yield a testbed whose controller writes the timeline that `ReplicatedTraining` reads.
+
+    `transfers`: further TOML values of its table [transfers].
+    """
+    log = folder / "transfers.jsonl"
+    options = ("--transfer-log", str(log))
+    with Testbed(made, name=f"replicas-{os.getpid()}", controller_options=options) as testbed:
+        if transfers:
+            restart_controller(testbed, {**transfers, "log": json.dumps(str(log))})
         yield testbed
 
 

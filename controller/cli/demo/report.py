@@ -197,7 +197,7 @@ def _comparison_part(run: RunRecord, picture: str) -> str:
         f"(ratio {hosts_ms / switch_ms:.2f})."
     )
     if hosts.links:
-        switch_up, hosts_up = (max(link.to_switch for link in way.links) for way in (switch, hosts))
+        switch_up, hosts_up = (max(link.to_switch for link in one.links) for one in (switch, hosts))
         text += (
             f" By the counters of the switch's ports, {switch_up / _MEGABYTE:.3f} and "
             f"{hosts_up / _MEGABYTE:.3f} MB leave each host (ratio {hosts_up / switch_up:.2f})."
@@ -295,8 +295,8 @@ def _links(links: list[WorkerLinkBytes]) -> list[dict[str, object]]:
 def _compared(comparison: HostComparison | None) -> dict[str, object] | None:
     if comparison is None:
         return None
-    ways = {
+    measured = {
         name: {"median_s": float(np.median(alone.times_s)), "links": _links(alone.links)}
         for name, alone in (("switch", comparison.switch), ("hosts", comparison.hosts))
     }
-    return {**ways, "algorithm": comparison.algorithm.value}
+    return {**measured, "algorithm": comparison.algorithm.value}
