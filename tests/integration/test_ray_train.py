@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from deployed_lan import HERE, HOSTS, deploy
+from marked_processes import processes_with
 from plain_lan import PlainLan
 from switchfold.bmv2_topos import Testbed, single_switch
 from switchfold.bmv2_topos.processes.rendezvous import PLACES_FILE
@@ -53,22 +54,10 @@ SETTINGS = {
 }
 
 
-def processes_with(folder: Path) -> list[str]:
-    """Return the command lines of the processes whose Ray has its files in a folder."""
-    mark = f"RAY_TMPDIR={folder}".encode()
-    found: list[str] = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in (process / "environ").read_bytes().split(b"\0"):
-                found.append((process / "cmdline").read_text("utf-8").replace("\0", " "))
-        except (FileNotFoundError, PermissionError, ProcessLookupError):
-            continue  # it has ended, or is another user's
-    return found
-
-
 def await_end_of_ray(folder: Path) -> None:
     """Wait for Ray's own processes, which end by themselves after the program that they serve."""
-    wait_until(lambda: not processes_with(folder), lambda: "\n".join(processes_with(folder)), 300)
+    mark = f"RAY_TMPDIR={folder}"
+    wait_until(lambda: not processes_with(mark), lambda: "\n".join(processes_with(mark)), 300)
 
 
 @pytest.fixture

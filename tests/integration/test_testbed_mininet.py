@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from marked_processes import processes_with
 from page_commands import blocks, is_shown
 from switchfold.bmv2_topos.config import child_environment
 from switchfold.bmv2_topos.mininet_module import DEBIAN_PACKAGES
@@ -70,19 +71,6 @@ def missing() -> str:
     return f"Mininet needs {', '.join(lacking)} on the PATH" if lacking else ""
 
 
-def processes_of(run_directory: Path) -> list[str]:
-    """Return the commands of all processes that belong to a run directory."""
-    mark = str(run_directory).encode()
-    found: list[str] = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in (entry / "environ").read_bytes():
-                found.append((entry / "cmdline").read_text())
-        except (FileNotFoundError, PermissionError, ProcessLookupError):
-            continue
-    return found
-
-
 def write_command(path: Path, text: str) -> None:
     """Write a script that the PATH is to find."""
     path.write_text(text, "utf-8")
@@ -118,7 +106,8 @@ def run_alone(name: str, command: Sequence[str], run_directory: Path) -> str:
         assert status == 0, text
         assert [name for _, name in call_in_namespace(around, socket.if_nameindex)] == ["lo"], text
         wait_until(
-            lambda: not processes_of(run_directory), lambda: f"left: {processes_of(run_directory)}"
+            lambda: not processes_with(str(run_directory)),
+            lambda: f"left: {processes_with(str(run_directory))}",
         )
     finally:
         remove_namespace(around)
