@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
@@ -37,6 +36,7 @@ from benchmarks.support.machine import (  # noqa: E402
     parse_rate,
 )
 from benchmarks.support.results import parameters_of, write_json  # noqa: E402
+from fabric_process import update_of  # noqa: E402
 from replica_scene import ControllerThread  # noqa: E402
 from scheme_fabric import Fabric  # noqa: E402
 from switchfold.bmv2_topos import Testbed, single_switch  # noqa: E402
@@ -150,7 +150,7 @@ class BoundRig:
         end_s = time.monotonic() + seconds
         drops: Counter[int] = Counter()
         pushes: Counter[int] = Counter()
-        updates = [update_of(number, self._definition.num_values) for number in self._numbers]
+        updates = [update_of(0, number, self._definition.num_values) for number in self._numbers]
 
         def work(number: int) -> None:
             worker = self._workers[number]
@@ -182,11 +182,6 @@ class BoundRig:
     @property
     def _numbers(self) -> range:
         return range(self._num_workers)
-
-
-def update_of(number: int, count: int) -> NDArray[np.float32]:
-    """Return small whole numbers, whose sums are exact."""
-    return np.random.default_rng(number).integers(-9, 10, count).astype(np.float32)
 
 
 def measure(options: argparse.Namespace, tau_max: int | None) -> BoundFigures:
